@@ -1,4 +1,4 @@
-# The one entrance: each target does its own set-up, then hands over to CMake presets and Ninja.
+# The entry point: each target installs what it needs, then calls CMake presets and Ninja.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -30,7 +30,7 @@ help: ## Show this list.
 	@echo 'Variables: JOBS=$(JOBS)  PREFIX=/where/to  LINT=changed|all  BASE=commit  TESTS="Suite.Test"  PARTS="asan tsan"'
 
 .PHONY: demo
-demo: program ## Kill an agent right after it paid, resume it, and look into the bank's book.
+demo: program ## Kill an agent right after it pays, resume it, and check the bank's ledger.
 	@$(DEMO)
 
 .PHONY: test
@@ -42,16 +42,16 @@ build: build/dev/build.ninja ## Build the library, the tests and the examples fo
 	@cmake --build --preset dev -j $(JOBS)
 
 .PHONY: program
-program: build/release/build.ninja ## Build `perdure` as it is released.
+program: build/release/build.ninja ## Build `perdure` in release mode.
 	@cmake --build --preset release -j $(JOBS) --target perdure_program refund_desk
 
 .PHONY: bench
-bench: setup-test build/release/build.ninja ## Measure against the physical limits; fails on a missed bar.
+bench: setup-test build/release/build.ninja ## Measure against the physical limits; fails if a bar is missed.
 	@cmake --build --preset release -j $(JOBS)
 	@$(BENCH) $(BENCH_ARGS)
 
 .PHONY: soak
-soak: build ## Run the crash tests for long, with fresh seeds.
+soak: build ## Run the crash tests for a long time, with fresh seeds.
 	@$(SOAK) $(SOAK_ARGS)
 
 .PHONY: mutants
@@ -59,8 +59,8 @@ mutants: build ## Plant small bugs, one at a time; fails unless the tests catch 
 	@$(MUTANTS) --jobs $(JOBS) $(MUTANTS_ARGS)
 
 .PHONY: mutate-change
-mutate-change: build ## Mutate the lines that differ from BASE (HEAD); says how many bugs TESTS ("Suite.Test Suite.*") catch.
-	@[[ -n '$(TESTS)' ]] || { echo 'say which tests: make mutate-change BASE=HEAD~1 TESTS="Suite.Test Suite.*"' >&2; exit 2; }
+mutate-change: build ## Mutate the lines that differ from BASE (HEAD); reports how many bugs TESTS ("Suite.Test Suite.*") catch.
+	@[[ -n '$(TESTS)' ]] || { echo 'name the tests: make mutate-change BASE=HEAD~1 TESTS="Suite.Test Suite.*"' >&2; exit 2; }
 	@set -f; python3 tests/mutants/mutate_change.py $(BASE) --jobs $(JOBS) --tests $(TESTS)
 
 .PHONY: asan
@@ -79,11 +79,11 @@ clang: build/clang/build.ninja ## Build everything with clang 19 and run every t
 	@ctest --preset clang -j $(JOBS) $(CTEST_ARGS)
 
 .PHONY: verify
-verify: ## Run the long checks (PARTS: lint of all, clang, asan, tsan, mutants, package); each notes the commit it saw.
+verify: ## Run the long checks (PARTS: lint of all, clang, asan, tsan, mutants, package); each records the commit it checked.
 	@python3 tools/verify.py run $(PARTS)
 
 .PHONY: verify-report
-verify-report: ## Show what the long checks found, and which of them are stale.
+verify-report: ## Show the results of the long checks, and which of them are stale.
 	@python3 tools/verify.py report
 
 .PHONY: path-count
@@ -98,7 +98,7 @@ lint: build/lint/build.ninja setup-lint ## Check the style rules, each public he
 	@python3 scripts/lint --jobs $(JOBS) $(LINT)
 
 .PHONY: lint-fix
-lint-fix: build/lint/build.ninja setup-lint ## Let clang-tidy mend what it can, such as missing includes.
+lint-fix: build/lint/build.ninja setup-lint ## Let clang-tidy fix what it can, such as missing includes.
 	@python3 scripts/lint --jobs $(JOBS) --fix $(LINT)
 
 .PHONY: format
@@ -111,12 +111,12 @@ format-check: setup-test ## Fail if a C++ source is not formatted.
 
 .PHONY: install
 install: build/release/build.ninja ## Install the program, headers, archives and package files: make install PREFIX=/where/to.
-	@[[ -n '$(PREFIX)' ]] || { echo 'say where: make install PREFIX=/usr/local' >&2; exit 2; }
+	@[[ -n '$(PREFIX)' ]] || { echo 'PREFIX is missing: make install PREFIX=/usr/local' >&2; exit 2; }
 	@cmake --build --preset release -j $(JOBS) --target perdure_agent perdure_pages refund_desk
 	@cmake --install build/release --prefix '$(PREFIX)'
 
 .PHONY: package
-package: build/release/build.ninja setup-package ## Make a .deb and a tarball of the program in build/package, and try both in empty roots.
+package: build/release/build.ninja setup-package ## Make a .deb and a tarball of the program in build/package, and test both in empty roots.
 	@cmake --build --preset release -j $(JOBS) --target perdure_program refund_desk
 	@rm -rf build/package
 	@scripts/package build/release build/package
@@ -129,19 +129,19 @@ docs: setup-docs ## Generate the C++ reference from the comments of include/perd
 	@echo 'the C++ reference: build/docs/html/index.html'
 
 .PHONY: clean
-clean: ## Remove everything that was built (build/).
+clean: ## Remove all build output (build/).
 	rm -rf build
 
 .PHONY: setup
-setup: ## Install all that any of these targets needs.
+setup: ## Install everything that any of these targets needs.
 	@scripts/setup all
 
 .PHONY: setup-build setup-test setup-lint setup-package setup-docs
 setup-build setup-test setup-lint setup-package setup-docs: setup-%:
 	@scripts/setup $*
 
-# Configured once; afterwards Ninja itself notices a changed CMake file. Set-up is looked at each
-# time, because it takes no time when nothing is missing.
+# Configured once; afterwards Ninja detects changed CMake files. Setup is checked each time, because
+# that is fast when nothing is missing.
 build/release/build.ninja build/coverage/build.ninja: build/%/build.ninja: CMakePresets.json | setup-build
 	@cmake --preset $*
 build/dev/build.ninja build/clang/build.ninja build/lint/build.ninja build/asan/build.ninja build/tsan/build.ninja: build/%/build.ninja: CMakePresets.json | setup-test

@@ -23,6 +23,7 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 #include "sessions.hpp"
 #include "turns.hpp"
 

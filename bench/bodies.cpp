@@ -11,11 +11,8 @@
 #include <vector>
 
 #include "agent_turns.hpp"
-#include "models/http_provider.hpp"
-#include "perdure/agent/provider.hpp"
+#include "models/dialect.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "sessions.hpp"
 #include "turns.hpp"
@@ -41,35 +38,26 @@ Message result_of(const PlayedTurn& turn) {
 
 class Bodies {
  public:
-  explicit Bodies(const std::string& format) : provider_(made(format)) {}
+  explicit Bodies(const std::string& format)
+      : dialect_(format == "chat" ? chat_dialect({}) : anthropic_dialect({})) {}
 
   /// CPU for the body of a conversation of which so many messages are as they were, in ms.
   double extend(std::size_t kept, std::span<const Message> added) {
     const double before = cpu_ms();
-    value_or_stop("prepare",
-                  provider_->prepare({.setup = setup_, .kept = kept, .messages = added}));
-    const std::size_t parts = http().body().parts().size();
+    if (auto updated = body_.update({.setup = setup_, .kept = kept, .messages = added}); !updated) {
+      stop("body", updated.error());
+    }
+    const std::size_t parts = body_.parts().size();
     const double took = cpu_ms() - before;
     if (parts < 3) stop("body", {ErrorCode::conflict, "a body without messages", ""});
     return took;
   }
-  [[nodiscard]] std::size_t bytes() const { return http().body().bytes(); }
+  [[nodiscard]] std::size_t bytes() const { return body_.bytes(); }
 
  private:
-  static std::unique_ptr<Provider> made(const std::string& format) {
-    const ModelServices services{.clock = system_clock(), .ids = random_ids()};
-    const HttpProviderOptions http{.base_url = "http://127.0.0.1:9"};
-    return value_or_stop("provider", format == "chat"
-                                         ? make_chat_completions({.http = http}, services)
-                                         : make_anthropic({.http = http}, services));
-  }
-  // Both kinds are made over HTTP.
-  [[nodiscard]] const HttpProvider& http() const {
-    return static_cast<const HttpProvider&>(*provider_);
-  }
-
   Setup setup_{.system_prompt = "Be brief.", .model = "workload"};
-  std::unique_ptr<Provider> provider_;
+  std::unique_ptr<const Dialect> dialect_;
+  RequestBody body_{*dialect_};
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-"""What is measured: each cell runs our side and its comparators once, on the same turns.
+"""The measurements: each cell runs our side and its comparators once, on the same turns.
 
 A cell returns {name in bars.json: (ours, the comparator's or None)}. The order of the programs
-is turned round in every other round, so that what drifts during a cell hits both sides.
+is reversed in every other round, so that drift during a cell affects both sides.
 """
 
 import json
@@ -14,15 +14,15 @@ from collections.abc import Callable
 from cli_cells import measure_cli_resume, measure_cli_sessions, measure_cli_timeline
 from server import Server
 
-TURNS = 1000  # of the lone session; what size and load are judged at
+TURNS = 1000  # of the single session; also for size and load
 GROUP_SESSIONS, GROUP_TURNS = 64, 100
 GATED_TURNS = 25  # of those sessions, with a call each
 PROCESSES, PROCESS_SESSIONS, PROCESS_TURNS = 4, 16, 50
 LOADS = 5
 UPKEEP_MEGABYTES = 1024
-LONG_MEGABYTES = 100  # of text, in the session that is taken up again
-SAVER_FRESH = 5  # of the turns, each put by a process of its own
-SECONDS_MAX = 600  # for one program; a disk shared with a busy machine can be slow
+LONG_MEGABYTES = 100  # of text, in the session that is resumed
+SAVER_FRESH = 5  # of the turns, each put by a separate process
+SECONDS_MAX = 600  # for one program; a disk of a busy machine can be slow
 
 Figures = dict[str, tuple[float, float | None]]
 
@@ -54,7 +54,7 @@ class Bench:
         return self.run(program, *words)
 
     def run(self, program: str, *words: object) -> dict:
-        """The JSON line that the program printed. What earlier programs left is on disk first."""
+        """The JSON line that the program printed. Dirty pages of earlier programs are written out first."""
         os.sync()
         command = self.command(program, *words)
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX)
@@ -75,7 +75,7 @@ class Bench:
         return self.run("bare_rows", "write", file, self.workload, turns, sync)
 
     def require_same_rows(self, ours: pathlib.Path, bare: pathlib.Path) -> None:
-        """The comparator is only one if it wrote what we wrote, in every table and index."""
+        """The comparison is valid only if both wrote the same to every table and index."""
         mine, theirs = (self.run("bare_rows", "tables", file) for file in (ours, bare))
         for name in sorted(mine.keys() | theirs.keys()):
             if mine.get(name) != theirs.get(name):
@@ -83,7 +83,7 @@ class Bench:
 
 
 def stored_bytes(file: pathlib.Path) -> int:
-    """Of the database and all that lies beside it: what the files say, or take if that is more."""
+    """The size of the database and the files beside it: their length, or their disk usage if larger."""
     stats = [path.stat() for path in file.parent.glob(file.name + "*")]
     return sum(max(stat.st_size, stat.st_blocks * 512) for stat in stats)
 
@@ -120,7 +120,7 @@ def measure_group(bench: Bench, folder: pathlib.Path) -> Figures:
 
 
 def measure_processes(bench: Bench, folder: pathlib.Path) -> Figures:
-    """All processes are set up before any of them starts; then they all start at once."""
+    """All processes are prepared first; then they start at once."""
     words = [folder / "ours.db", bench.workload, PROCESS_TURNS, PROCESS_SESSIONS]
     os.sync()
     workers = [
@@ -217,7 +217,7 @@ def measure_saver(bench: Bench, folder: pathlib.Path) -> Figures:
 
 
 def measure_resume(bench: Bench, folder: pathlib.Path) -> Figures:
-    """A session of turns with calls, taken up by a process that knows nothing of it."""
+    """A session of turns with calls, resumed by a fresh process."""
     store, flat = folder / "ours.db", folder / "flat"
     bench.run("runtime_bench", "turns", store, bench.workload, TURNS, 1)
     bench.run("store_bench", "flatten", store, flat)
@@ -244,7 +244,7 @@ def measure_turns(bench: Bench, folder: pathlib.Path) -> Figures:
 
 
 def measure_agent(bench: Bench, folder: pathlib.Path) -> Figures:
-    """The loop alone, then the bodies of its requests in both formats. CPU, not time."""
+    """The loop only, then the bodies of its requests in both formats. CPU, not elapsed time."""
     turns = bench.run("agent_bench", "turns", folder / "ours.db", bench.workload, TURNS)
     figures: Figures = {"agent_flat": (turns["late_us"], turns["early_us"])}
     for kind in ("anthropic", "chat"):
@@ -254,7 +254,7 @@ def measure_agent(bench: Bench, folder: pathlib.Path) -> Figures:
 
 
 def measure_agent_memory(bench: Bench, folder: pathlib.Path) -> Figures:
-    """A long session against an empty one, each taken up by a process that knows nothing of it."""
+    """A long session against an empty one, each resumed by a fresh process."""
     long, empty = folder / "long.db", folder / "empty.db"
     bench.run("agent_bench", "fill", long, bench.workload, LONG_MEGABYTES)
     bench.run("agent_bench", "fill", empty, bench.workload, 0)

@@ -1,6 +1,6 @@
-"""What is measured of the command line: the program itself, on stores that are filled first.
+"""The measurements of the command line: the program itself, on prepared stores.
 
-Times run from before its process is made, so all of its start counts.
+Times begin before the process starts, so its whole start counts.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ import time
 SESSIONS = 10_000
 SHORT_TURNS, LONG_TURNS = 1_667, 16_667  # of three steps each
 RESUMED_TURNS = 1000
-STARTS = 7  # of a program whose time counts; the median does
+STARTS = 7  # of a program whose time counts; the median is used
 PATIENCE = 60
 WAITS = 8  # An exit code: the plan of the turns is not finished, so the session waits.
 SCREEN_ROWS, SCREEN_COLUMNS = 24, 120
@@ -52,28 +52,28 @@ class Terminal:
             self.process.wait()
 
     def read_rows(self, rows: int | None) -> float:
-        """Milliseconds until so many rows were there; None: until the last."""
+        """Milliseconds until this many rows were printed; None: until the last."""
         seen = 0
         while rows is None or seen < rows:
             if not select.select([self.master], [], [], PATIENCE)[0]:
                 raise subprocess.SubprocessError("the program shows nothing more")
             try:
                 seen += os.read(self.master, 1 << 16).count(b"\n")
-            except OSError:  # It has closed its end.
+            except OSError:  # It closed its end.
                 break
         if seen < (rows or SCREEN_ROWS):
             raise subprocess.SubprocessError(f"the program showed only {seen} rows")
         return 1e3 * (time.perf_counter() - self.began)
 
     def memory(self) -> int:
-        """The most that it had, in bytes, once it has ended."""
+        """Its peak memory in bytes, once it has ended."""
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
         return usage.ru_maxrss * 1024
 
 
 class Listener:
-    """A model's server that notes when the first byte of each request came, and answers in a word."""
+    """A model server that records when the first byte of each request arrived, and sends a one-word response."""
 
     def __init__(self) -> None:
         self.seen: list[float] = []
@@ -113,7 +113,7 @@ def first_screen_ms(program: pathlib.Path, store: pathlib.Path, *words: object) 
 
 
 def resume_ms(listener: Listener, command: list[str], folder: pathlib.Path) -> float:
-    """Until the model's server sees a request. The turn is then played to its end."""
+    """The time until the model server gets a request. The turn then runs to its end."""
     listener.seen.clear()
     began = time.perf_counter()
     done = subprocess.run(command, env=environment(folder), capture_output=True, text=True, timeout=PATIENCE)
@@ -148,7 +148,7 @@ def measure_cli_resume(bench, folder: pathlib.Path) -> dict:
     listener = Listener()
     agent.write_text(f'name: bench\nmodel: {{provider: openai, id: bench, base_url: "{listener.url}"}}\n')
     resume = command_line(bench.perdure, store, "resume", "@last", "Go on.")
-    # The first one takes the session over from whoever played its turns, and remembers the agent.
+    # The first one takes the session over from the process that ran its turns, and records the agent.
     resume_ms(listener, [*resume, "--agent", str(agent), "--accept-changes"], folder)
     os.sync()
     return {"cli_resume": (statistics.median(resume_ms(listener, resume, folder) for _ in range(STARTS)), None)}

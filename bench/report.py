@@ -1,7 +1,7 @@
-"""From the figures of all rounds to verdicts, and to a table for a person.
+"""Turns the figures of all rounds into verdicts and a table.
 
-A figure with a comparator is judged by its ratio, one without by itself. Each round gives one;
-the median over the rounds counts, or the worst where bars.json says so.
+A figure with a comparator is judged by its ratio, one without by its value. The median over the rounds
+counts, or the worst round where bars.json sets that.
 """
 
 import os
@@ -19,7 +19,7 @@ class Row(NamedTuple):
     bar: dict
     ours: float
     comparator: float | None
-    values: list[float]  # one a round: the ratio, or ours where there is no comparator
+    values: list[float]  # one per round: the ratio, or ours without a comparator
     value: float
     verdict: str  # "pass", "miss", or "" where there is no bar
 
@@ -124,7 +124,7 @@ class Change(NamedTuple):
 
 
 def compare(bars: dict, rounds: list[dict], other_rounds: list[dict]) -> list[Change]:
-    """Our figures of two builds, by their medians. What has no bar is shown and not judged."""
+    """Our figures of two builds, by their medians. Figures without a bar are shown, not judged."""
     changes = []
     for name, bar in bars.items():
         ours, before = (

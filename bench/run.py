@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The benchmark: bench/run.py [--rounds N] [--only NAME] [--quick] [--against BUILD]. `make bench` builds first.
 
-Runs every cell once a round, compares with the bars in bars.json, prints a table, writes all
-figures to build/bench/results.json, and fails if a bar is missed. docs/benchmarks.md says what
+Runs every cell once per round, compares with the bars in bars.json, prints a table, writes all
+figures to build/bench/results.json, and fails if a bar is missed. docs/benchmarks.md explains what
 is measured and why. With --against, each round also runs another build of Perdure, cell by cell in
 turn with this one. A figure with a bar must not be worse than the other build's by more than
 report.CHANGE_MAX, or than its own `change_at_most`.
@@ -25,8 +25,8 @@ from server import Server
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ["store_bench", "bare_rows", "limits", "saver_bench", "whole_states", "runtime_bench",
             "agent_bench", "cli_bench", "pglimit", "postgres_cluster", "../bin/perdure"]  # fmt: skip
-# Beyond this, a program that waited for the disk waits for a core next, and that hides what the
-# library costs: everything takes one tick of the scheduler.
+# Above this, a program that waited for the disk then waits for a core. That hides the cost of the
+# library: everything takes one tick of the scheduler.
 OTHERS_SHARE_MAX = 0.15
 
 
@@ -49,7 +49,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def file_system_of(folder: pathlib.Path) -> str:
-    """The type of the file system that the folder lies on, as /proc/self/mounts has it."""
+    """The type of the folder's file system, from /proc/self/mounts."""
     best, kind = "", "unknown"
     for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
         _, point, this_kind, *_ = line.split()
@@ -71,7 +71,7 @@ def describe_machine(folder: pathlib.Path) -> dict:
 
 
 class CpuOfOthers:
-    """What share of the machine's CPU time others take, from its making on."""
+    """The share of CPU time that other processes took since this object was created."""
 
     def __init__(self) -> None:
         self.start = self._read()
@@ -86,7 +86,7 @@ class CpuOfOthers:
         user, nice, system, idle, waiting, *rest = map(
             int, pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
         )
-        busy = user + nice + system + sum(rest)  # rest: interrupts, and what the host took
+        busy = user + nice + system + sum(rest)  # rest: interrupts and steal time
         ticks = os.sysconf("SC_CLK_TCK")
         return busy / ticks, (busy + idle + waiting) / ticks, sum(os.times()[:4])
 
@@ -97,7 +97,7 @@ def progress(text: str) -> None:
 
 
 def run_rounds(benches: list[cells.Bench], names: list[str], rounds: int) -> list[list[dict]]:
-    """Per bench, the figures of each round. The benches take turns at every cell."""
+    """Per bench, the figures of each round. The benches alternate at every cell."""
     all_figures: list[list[dict]] = [[] for _ in benches]
     for number in range(rounds):
         figures: list[cells.Figures] = [{} for _ in benches]
@@ -134,10 +134,10 @@ def main() -> int:
     output = ROOT / "build/bench"
     output.mkdir(parents=True, exist_ok=True)
     machine = describe_machine(output)
-    # The server's files are in the system's folder for such things: its user may not enter ours.
+    # The server's files are in the system's temporary folder: its user may not enter ours.
     for folder, what in (output, "the build folder"), (tempfile.gettempdir(), "the temporary folder (TMPDIR)"):
         if file_system_of(pathlib.Path(folder)) in {"tmpfs", "ramfs"}:
-            print(f"{what} lies in memory: a sync costs nothing there, so there is nothing to measure", file=sys.stderr)
+            print(f"{what} is on a RAM disk: a sync costs nothing there, so there is nothing to measure", file=sys.stderr)
             return 2
 
     others = CpuOfOthers()

@@ -1,4 +1,4 @@
-"""The PostgreSQL server of a run: started when a cell first asks for it, gone with the run.
+"""The PostgreSQL server of a run: started on demand, stopped with the run.
 
 It is the server of the tests (tests/postgres/cluster_program.cpp), but on disk, and as durable as
 PostgreSQL is by default. Both sides of a cell use it, over the same kind of connection.
@@ -13,7 +13,7 @@ STOP_SECONDS_MAX = 60
 
 
 class Server:
-    """Used as a context: at its end the server is stopped and all that it had is removed."""
+    """A context manager: at its end the server is stopped and its files are removed."""
 
     def __init__(self, keeper: pathlib.Path):
         self.keeper = keeper
@@ -31,7 +31,7 @@ class Server:
         try:
             self.process.wait(STOP_SECONDS_MAX)
         except subprocess.TimeoutExpired:
-            self.process.kill()  # The kernel tells the server.
+            self.process.kill()  # The kernel notifies the server.
             self.process.wait()
 
     def address(self) -> str:
@@ -47,13 +47,13 @@ class Server:
         return self.found
 
     def fresh_location(self) -> str:
-        """Of a store that is not there yet. The one before it is gone."""
+        """The address of a new store. The previous one is deleted."""
         self.execute(f"DROP SCHEMA IF EXISTS bench_{self.schemas} CASCADE")
         self.schemas += 1
         return f"{self.address()}?schema=bench_{self.schemas}"
 
     def settle(self) -> None:
-        """Writes out what earlier programs changed, so that the next one does not have to."""
+        """Writes out the pages that earlier programs changed, so that the next one does not have to."""
         self.execute("CHECKPOINT")
 
     def execute(self, sql: str) -> None:

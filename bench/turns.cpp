@@ -29,6 +29,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 #include "sessions.hpp"
 #include "workload.hpp"
 

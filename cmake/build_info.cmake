@@ -1,6 +1,6 @@
-# What a build is: as a source of the program, made anew whenever it differs. Run with -P, at every build.
+# Generates a source of the program that describes the build, if it changed. Run with -P, at every build.
 #
-# The commit is that of the tree the program is built of; empty where there is no repository.
+# The commit is that of the built tree; empty without a repository.
 
 execute_process(COMMAND git describe --always --dirty --abbrev=12 --exclude=*
                 WORKING_DIRECTORY "${SOURCE_DIR}" OUTPUT_VARIABLE PERDURE_COMMIT

@@ -1,5 +1,5 @@
 # For Doxygen: the opening comment of a header becomes the description of its file. In prose, `<` and `#`
-# and the backslash of an escape mean themselves: only `@ref` and its like are markup.
+# and the backslash of an escape are literal: only commands such as `@ref` are markup.
 
 NR == 1 && /^\/\/ / { in_opening = 1; print "/// @file" }
 in_opening && !/^\/\// { in_opening = 0 }

@@ -1,5 +1,5 @@
-# The pages of docs/errors as a source of the program: whoever has only the program can read them.
-# `perdure_error_pages(RESULT)` leaves the source's path there.
+# Compiles the pages of docs/errors into the program, for `perdure help CODE`.
+# `perdure_error_pages(RESULT)` sets RESULT to the path of the generated source.
 
 function(perdure_error_pages result)
   file(GLOB pages CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/errors/*.md")

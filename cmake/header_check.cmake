@@ -1,5 +1,5 @@
 # Every public header compiles alone: one generated file includes it, and nothing else, twice.
-# The one place that globs: a header forgotten in a list would be a header unchecked.
+# The only place that globs: a header missing in a list would not be checked.
 
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/include"
      "${PROJECT_SOURCE_DIR}/include/perdure/*.hpp")
@@ -15,6 +15,6 @@ if(checks)
   # `make lint` builds it.
   add_library(perdure_header_check OBJECT EXCLUDE_FROM_ALL ${checks})
   perdure_compile_rules(perdure_header_check)
-  # The include folder alone: a public header may not lean on what our libraries link.
+  # The include folder only: a public header may not depend on our libraries' dependencies.
   target_include_directories(perdure_header_check PRIVATE "${PROJECT_SOURCE_DIR}/include")
 endif()

@@ -38,14 +38,14 @@ configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/perdure-config.cmake.in"
   "${PROJECT_BINARY_DIR}/generated/perdure-config.cmake" INSTALL_DESTINATION "${package_dir}"
   NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
-# Before 1.0 a minor version may break its users.
+# Before 1.0 a minor version may break compatibility.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/generated/perdure-config-version.cmake"
                                  COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/generated/perdure-config.cmake"
               "${PROJECT_BINARY_DIR}/generated/perdure-config-version.cmake"
         DESTINATION "${package_dir}")
 
-# The prefix is found from where the file lies, so that an installed tree can be moved, and
+# The prefix is relative to the file's location, so that an installed tree can be moved, and
 # `cmake --install --prefix` needs no second configure.
 file(RELATIVE_PATH pc_to_prefix "/p/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/p")
 if(PERDURE_SYSTEM_SQLITE)
@@ -60,8 +60,8 @@ configure_file("${PROJECT_SOURCE_DIR}/cmake/perdure.pc.in" "${PROJECT_BINARY_DIR
 install(FILES "${PROJECT_BINARY_DIR}/generated/perdure.pc"
         DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
-# The documents keep their layout, so that the links between them lead somewhere; those to headers go
-# through a link to the folder of the installed ones.
+# The documents keep their layout, so that links between them work; links to headers use a symbolic
+# link to the installed headers.
 install(FILES "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/ARCHITECTURE.md"
               "${PROJECT_SOURCE_DIR}/CHANGELOG.md" "${PROJECT_SOURCE_DIR}/CONTRIBUTING.md"
               "${PROJECT_SOURCE_DIR}/SECURITY.md" "${PROJECT_SOURCE_DIR}/STYLE.md"

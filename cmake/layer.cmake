@@ -1,4 +1,4 @@
-# What every target of ours has in common, and how a layer and its unit tests are made.
+# Settings of all targets, and the functions that create a layer and its unit tests.
 #
 # A layer is src/<layer> and the headers include/perdure/<layer>. Its own folder is a PRIVATE
 # include root, and so is src/, for what a lower layer shares: "<layer>/api/x.hpp". tools/tidy.py
@@ -6,8 +6,8 @@
 
 include(unity)
 
-# The language level, the warnings, and what is compiled together. PRIVATE where it must not reach
-# a consumer. To be called when the target has all its sources.
+# The language level, the warnings, and the unity build. PRIVATE where it must not reach a consumer.
+# Call it when the target has all its sources.
 function(perdure_compile_rules target)
   target_compile_features(${target} PRIVATE cxx_std_23)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF C_EXTENSIONS ON
@@ -15,9 +15,9 @@ function(perdure_compile_rules target)
   target_compile_options(
     ${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                       $<$<BOOL:${PERDURE_WERROR}>:-Werror>)
-  # g++ 12 warns falsely of overlapping copies in std::string's operator+ (GCC bug 105651).
+  # g++ 12 gives a false warning about overlapping copies in std::string's operator+ (GCC bug 105651).
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
-  # Instrumented code makes g++ lose track of what is initialised; the plain builds still check.
+  # Instrumentation causes false "uninitialized" warnings of g++; the plain builds still check.
   if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   endif()

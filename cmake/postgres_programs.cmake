@@ -1,4 +1,4 @@
-# PERDURE_POSTGRES_PROGRAMS: the folder of PostgreSQL's server programs, for those who start a server.
+# PERDURE_POSTGRES_PROGRAMS: the folder of PostgreSQL's server programs, for targets that start a server.
 
 find_program(PERDURE_PG_CONFIG pg_config)
 if(PERDURE_PG_CONFIG)

@@ -6,7 +6,7 @@
 set(PERDURE_UNITY 0 CACHE STRING "How many sources are compiled together; 0: each alone")
 
 # perdure_unity(<target>): replaces the target's sources by files that include them. A generated
-# source, and one with properties of its own, stays alone.
+# source, and one with its own properties, is compiled alone.
 function(perdure_unity target)
   if(NOT PERDURE_UNITY GREATER 1)
     return()

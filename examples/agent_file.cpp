@@ -1,6 +1,6 @@
-// Reads agent files and says what they make: perdure_agent_file FILE…
+// Reads agent files and prints the agents they describe: perdure_agent_file FILE…
 //
-// A file that is wrong is told line by line, as a compiler would, and the exit code is 1.
+// Errors in a file are reported line by line, as by a compiler, and the exit code is 1.
 
 #include "perdure/agent/agent_file.hpp"
 
@@ -25,7 +25,7 @@ std::optional<std::string> from_environment(const std::string& name) {
 }
 
 // [show]
-// What Agent::start is given.
+// The argument of Agent::start.
 Result<AgentSpec> agent_of(const AgentFile& file) {
   return make_agent_spec(
       file, {.environment = from_environment, .state_folder = "/var/tmp/perdure-agents"},
@@ -51,7 +51,7 @@ int show(const std::string& path) {
 // [end]
 
 // [changed]
-// What a session that was begun under `before` is told when it is resumed under `now`.
+// The changes that a resume under `now` reports for a session started under `before`.
 void tell_changes(const AgentFile& before, const AgentFile& now) {
   for (const auto& part : changed_parts(agent_digest(before), agent_digest(now))) {
     std::cout << "changed: " << part << '\n';

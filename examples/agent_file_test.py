@@ -1,6 +1,6 @@
 """Reads every agent file of the examples: agent_file_test.py PROGRAM.
 
-Also one that is wrong, and two that differ.
+Also an invalid one, and two that differ.
 """
 
 import pathlib
@@ -28,7 +28,7 @@ def expect(holds: bool, said: subprocess.CompletedProcess) -> None:
 
 agents = {file.name: file for file in AGENTS.glob("*.yaml")}
 if agents.keys() != SAID.keys():
-    sys.exit(f"agents that nobody reads: {agents.keys() ^ SAID.keys()}")
+    sys.exit(f"agents without an expected text: {agents.keys() ^ SAID.keys()}")
 for name, file in agents.items():
     said = run(file)
     expect(said.returncode == 0 and said.stdout == SAID[name], said)

@@ -1,6 +1,6 @@
-// An agent with one tool, and a script in the place of a model:
+// An agent with one tool, and a script instead of a model:
 //   agents STORE SCRIPT [MESSAGE]
-// Kill it wherever you like. Started again, without a message, it goes on from there.
+// Kill it at any time. Started again without a message, it continues from there.
 
 #include <fstream>
 #include <iostream>
@@ -22,7 +22,7 @@ using namespace perdure;
 namespace {
 
 // [tool]
-// Pays by writing a line to a book. The call's key in it lets a later process see that it was paid.
+// Pays by writing a line to a ledger. A later process finds the payment by the call's key.
 ToolSpec pay_tool(const std::string& book) {
   Tool tool{.name = "pay", .description = "Pays a bill."};
   tool.input_schema = R"({"type": "object", "required": ["bill"],

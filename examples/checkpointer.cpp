@@ -1,5 +1,5 @@
-// A loop of one's own over the checkpointer. Run it twice: the email is sent once. Run it with an
-// argument and it dies between the email and its record: nobody knows, and nobody sends it again.
+// Your own loop over the checkpointer. Run it twice: the email is sent once. Run it with an argument
+// and it dies between the email and its record: then the call is in doubt, and not sent again.
 
 #include <cstdlib>
 #include <iostream>
@@ -17,7 +17,7 @@ namespace {
 
 RawJson json(const char* text) { return RawJson::from_text(text).value(); }
 
-/// Sends the email if nobody did, and returns what the model is told.
+/// Sends the email unless it was sent, and returns the result for the model.
 std::string send_once(Checkpointer& book, const SessionId& session, bool dies) {
   const Checkpointer::ToolCall call{
       .call_id = "call_1", .tool_name = "send_email", .args = json(R"({"to": "ann"})")};

@@ -1,4 +1,4 @@
-"""Runs the checkpointer's example, also killed between effect and record. checkpointer_test.py PROGRAM."""
+"""Runs the checkpointer example; kills it between the effect and its record. checkpointer_test.py PROGRAM."""
 
 import pathlib
 import subprocess

@@ -1,4 +1,4 @@
-// A first session. Run it twice, or kill it anywhere in between: it goes on where it stopped.
+// A first session. Run it twice, or kill it anywhere in between: it continues where it stopped.
 
 #include <iostream>
 
@@ -11,7 +11,7 @@ int main() {
   const auto session = SessionId::parse("my first session").value();
   const auto worker = mint<WorkerTag>(random_ids());
 
-  (void)store->sessions().create({.id = session});  // From the second run on it is there already.
+  (void)store->sessions().create({.id = session});  // From the second run on it already exists.
   store->ownership().enroll({.id = worker}).value();
   const Lease lease = store->ownership().acquire(session, worker).value();
 

@@ -1,4 +1,4 @@
-"""Runs the first example twice, as its first line invites to: first_session_test.py PROGRAM."""
+"""Runs the first example twice, as its first line suggests: first_session_test.py PROGRAM."""
 
 import pathlib
 import subprocess

@@ -1,6 +1,6 @@
 // A fork with a changed prompt. It shares everything up to a version with the session it comes from,
-// and goes its own way from there. What that session did to the world after this point is not undone;
-// the fork is told of it first, because it may well do it again.
+// and continues separately from there. Effects of that session after this point are not undone; they
+// are listed first, because the fork may repeat them.
 //
 //   perdure_fork
 
@@ -19,7 +19,7 @@ ToolOutcome send(const CallContext& call) {
   return Succeeded{"sent"};
 }
 
-/// Stands in for a model: it writes as its prompt tells it to.
+/// A scripted model: it writes in the style that its prompt asks for.
 Message write_email(const State& state) {
   const bool is_formal = state.setup->system_prompt == "Be formal.";
   const Json args(Json::Object{{"text", is_formal ? "Dear Ms Lee" : "Hi Ann"}});

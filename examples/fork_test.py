@@ -1,4 +1,4 @@
-"""Runs the example of a fork and compares what it says: fork_test.py PROGRAM."""
+"""Runs the fork example and compares its output: fork_test.py PROGRAM."""
 
 import pathlib
 import subprocess

@@ -1,8 +1,8 @@
-// Asks a model one question, shows the answer as it comes, and says what it cost:
+// Asks a model one question, streams the answer, and prints its cost:
 //   models script FILE
 //   models anthropic MODEL          the key is in ANTHROPIC_API_KEY
 //   models chat MODEL               the key, if there is one, in OPENAI_API_KEY
-// BASE_URL leads to another server than the vendor's.
+// BASE_URL is the address of another server than the vendor's.
 
 #include <cstdlib>
 #include <fstream>
@@ -40,7 +40,7 @@ Result<std::unique_ptr<Provider>> make(const std::string& kind, const std::strin
     return make_anthropic({.http = std::move(http)}, services);
   }
   if (kind == "chat") {
-    // Local servers ask for none.
+    // Local servers need none.
     if (auto key = api_key_from_environment(from_environment, "OPENAI_API_KEY")) http.key = *key;
     return make_chat_completions({.http = std::move(http)}, services);
   }

@@ -16,10 +16,10 @@ int main(int count, char** words) {
 
   const auto report = move_sessions(*from, *to, {}, [](const Step& step) {
     std::cout << step.done << " of " << step.total << '\n';
-    return true;  // False: stop here; then nothing is changed.
+    return true;  // False: stop here; nothing is changed.
   });
   if (!report) {
-    std::cout << report.error().message << '\n';  // Nothing has moved; or move again.
+    std::cout << report.error().message << '\n';  // Nothing has moved; or repeat the move.
     return 1;
   }
   std::cout << report->sessions << " sessions with " << report->entries << " entries moved\n";

@@ -21,7 +21,7 @@ def main() -> int:
         told = run(move, folder, "first.db", "other.db")
         assert "1 sessions with 3 entries moved" in told, told
         assert "my first session was moved to other.db" in told, told
-        # It does not run where it was, and goes on where it is.
+        # It cannot run in the source, and continues in the target.
         done = subprocess.run([first], cwd=folder, capture_output=True, text=True, timeout=300)
         assert done.returncode != 0, done.stdout
         elsewhere = pathlib.Path(folder) / "elsewhere"

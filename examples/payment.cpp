@@ -1,8 +1,8 @@
 // A payment, charged once. The program dies by SIGKILL between the charge and its record, the worst
-// moment there is. Started again it does not guess: it asks the bank, by the call's key.
+// possible moment. Started again, it does not guess: it asks the bank, by the call's key.
 //
 //   perdure_payment die   # "charging", and dead
-//   perdure_payment       # asks the bank, which has the charge, and goes on
+//   perdure_payment       # asks the bank, which has the charge, and continues
 //   cat bank.txt          # one charge
 
 #include <csignal>
@@ -17,7 +17,7 @@ using namespace perdure;
 
 namespace {
 
-/// The bank is a file: a line for each charge, with the key it came under.
+/// The bank is a file: a line for each charge, with its key.
 ToolOutcome charge(const CallContext& call) {
   std::cout << "charging" << std::endl;
   std::ofstream("bank.txt", std::ios::app) << call.key << ' ' << call.args.text() << std::endl;
@@ -39,7 +39,7 @@ ToolOutcome charge_and_die(const CallContext& call) {
   return Doubtful{};
 }
 
-/// What a model would answer to "Pay invoice 7".
+/// The response of a model to "Pay invoice 7".
 Message wants_to_pay() {
   const std::string args = R"({"invoice": 7, "cents": 1999})";
   return {.role = Role::assistant,
@@ -52,7 +52,7 @@ int main(int count, char** /*words*/) {
   const Tool pay{.name = "pay",
                  // A bank on another machine: `network` and `mutate`, and see `in_flight_max`.
                  .side_effects = SideEffects{.write = true},
-                 .repeat = Repeat::once_per_session,  // If the model asks again: what it got.
+                 .repeat = Repeat::once_per_session,  // If the model asks again: the same result.
                  .business_key = "/invoice",
                  .run = count > 1 ? charge_and_die : charge,
                  .verify = ask_bank};
@@ -60,7 +60,7 @@ int main(int count, char** /*words*/) {
   const auto runtime = Runtime::start(*store, {.tools = Tools::of({pay}).value()}).value();
   const auto id = SessionId::parse("invoice 7").value();
 
-  (void)runtime->create({.id = id});  // From the second run on it is there already.
+  (void)runtime->create({.id = id});  // From the second run on it already exists.
   auto [session, report] = runtime->resume(id).value();
   std::cout << "calls verified: " << report.calls.verified << std::endl;
 

@@ -35,7 +35,7 @@ class Payment(unittest.TestCase):
         self.expect_one_charge_for_ever()
 
     def test_killed_before_the_charge_it_asks_the_bank_and_charges(self):
-        os.mkfifo(self.bank)  # Opening it to write waits for a reader: the tool is under way, the charge is not.
+        os.mkfifo(self.bank)  # Opening it for writing waits for a reader: the tool runs, the charge was not made yet.
         with subprocess.Popen([PROGRAM], cwd=self.folder, stdout=subprocess.PIPE, text=True) as process:
             said = [process.stdout.readline(), process.stdout.readline()]
             process.send_signal(signal.SIGKILL)

@@ -1,7 +1,7 @@
-"""Does what docs/postgres.md shows: postgres_test.py PERDURE_POSTGRES.
+"""Runs the commands of docs/postgres.md: postgres_test.py PERDURE_POSTGRES.
 
-The lines after `$` are run in a folder of their own, by a user that initdb accepts, on a free port;
-what they print must be what the document shows.
+The lines after `$` are run in a temporary folder, by a user that initdb accepts, on a free port;
+their output must be what the document shows.
 """
 
 import os
@@ -56,7 +56,7 @@ def main() -> int:
         try:
             for line, shown in steps:
                 said = run(line.replace("5433", port), folder, path)
-                # The server's minor version is the machine's.
+                # The minor version depends on the machine.
                 said = re.sub(r"PostgreSQL [0-9.]+", "PostgreSQL 15", said)
                 assert not shown or said == shown, f"{line}\nsaid\n{said}\nthe document shows\n{shown}"
         finally:

@@ -1,5 +1,5 @@
 // An agent that may be killed at any moment, also while its tool waits for you. Start it again and
-// it goes on where it stopped: what you answered is not asked again, what the model said is kept.
+// it continues where it stopped: your answers are not asked again, the model's responses are kept.
 //
 //   perdure_resumed_agent trip.db    # answer a question or two, then: kill -9, and run it again
 
@@ -24,7 +24,7 @@ ToolOutcome ask_person(const CallContext& call) {
   return Succeeded{answer};
 }
 
-/// Stands in for a model: what it says follows from the conversation alone.
+/// A scripted model: its response depends only on the conversation.
 Message ask_model(const std::vector<Message>& conversation) {
   std::vector<std::string> told;
   for (const Message& message : conversation) {
@@ -51,7 +51,7 @@ int main(int /*count*/, char** words) {
   const auto runtime = Runtime::start(*store, {.tools = Tools::of({ask}).value()}).value();
   const auto id = SessionId::parse("my trip").value();
 
-  (void)runtime->create({.id = id});  // From the second run on it is there already.
+  (void)runtime->create({.id = id});  // From the second run on it already exists.
   auto [session, report] = runtime->resume(id).value();
   std::cout << "(" << report.steps << " steps were done before)" << std::endl;
 

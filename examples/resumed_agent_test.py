@@ -1,5 +1,5 @@
-"""Kills the agent after each of its lines, also while its tool waits, and starts it again with the same
-arguments: it goes on where it stopped. resumed_agent_test.py PROGRAM."""
+"""Kills the agent after each line it prints, also while its tool waits, and starts it again with the
+same arguments: it continues where it stopped. resumed_agent_test.py PROGRAM."""
 
 import pathlib
 import signal
@@ -17,7 +17,7 @@ WHOLE += ["(the model is told 3 answers)", LAST]
 
 
 class Life:
-    """One process: the lines it says, without the one that counts steps, and whether it came to its end."""
+    """One process: its output lines, without the one that counts steps, and whether it finished."""
 
     def __init__(self, folder: str, dies_after: int | None):
         self.lines: list[str] = []
@@ -39,7 +39,7 @@ class Life:
 
 class ResumedAgent(unittest.TestCase):
     def goes_on(self, before: list[str], after: list[str]):
-        """What was said last may be said again: nobody knows how far it got. Nothing else may."""
+        """Only the last line may be printed again, because it is unknown whether it was delivered."""
         rest = WHOLE[len(before) - 1 :]
         is_in_tool = before[-1] in ANSWERS
         allowed = [rest] if is_in_tool or before[-1] == LAST else [rest, rest[1:]]

@@ -1,4 +1,4 @@
-"""Runs the saver's example twice: what was answered is not asked again. saver_test.py PROGRAM."""
+"""Runs the saver example twice: answered questions are not asked again. saver_test.py PROGRAM."""
 
 import pathlib
 import subprocess

@@ -1,5 +1,5 @@
-// Everything docs/sessions.md shows, in one program. What stands between `// [name]` and `// [end]`
-// is in that document, word for word; what the program prints is compared by its test.
+// All code of docs/sessions.md, in one program. The parts between `// [name]` and `// [end]` are in
+// that document, word for word; its test compares the program's output.
 //
 //   perdure_sessions_guide
 
@@ -16,13 +16,13 @@ using namespace perdure;
 
 namespace {
 
-/// What a model says that wants a tool called.
+/// A model's response that asks for a call of a tool.
 Message asks_for(const std::string& tool, const std::string& args) {
   return {.role = Role::assistant,
           .blocks = {ToolCallBlock{.id = "call_1", .name = tool, .args = args}}};
 }
 
-/// Stands in for a model: it looks at the weather once, and then says what it saw.
+/// A scripted model: it looks at the weather once, and then reports it.
 Message ask_model(const std::vector<Message>& conversation) {
   const Message& last = conversation.back();
   if (const auto* result = std::get_if<ToolResultBlock>(&last.blocks.front())) {
@@ -73,7 +73,7 @@ void run_turn(Session& session, const std::string& input) {
     session.record_response(response, {.tokens_in = 900, .tokens_out = 40, .cost_micros = 3'300})
         .value();
     const CallsReport calls = session.run_calls().value();
-    if (calls.waiting) return;  // For somebody's word, or for time: see below.
+    if (calls.waiting) return;  // For a decision, or for a time: see below.
   }
 }
 // [end]
@@ -134,7 +134,7 @@ void resolve(Store& store, Runtime& runtime) {
                                      .who = "ann@example.org",
                                      .why = "I have it in my inbox"})
       .value();
-  session.run_calls().value();  // Goes on with the calls after it.
+  session.run_calls().value();  // Continues with the calls after it.
   // [end]
   std::cout << "status: " << to_string(session.status()) << '\n';
 }
@@ -206,9 +206,9 @@ void spend(Runtime& runtime) {
 void meet(Store& store, Runtime& runtime) {
   // [holder]
   const auto session = runtime.create().value();
-  const auto other = Runtime::start(store).value();  // In life: another process.
+  const auto other = Runtime::start(store).value();  // Usually in another process.
   const auto refused = other->open(session.id(), std::chrono::milliseconds(10));
-  std::cout << to_string(refused.error().code) << '\n';  // Its message says who, where, since when.
+  std::cout << to_string(refused.error().code) << '\n';  // Its message names the holder.
   // [end]
 }
 

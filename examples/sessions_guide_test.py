@@ -1,4 +1,4 @@
-"""Runs the guide to sessions and compares what it says: sessions_guide_test.py PROGRAM."""
+"""Runs the guide to sessions and compares its output: sessions_guide_test.py PROGRAM."""
 
 import pathlib
 import subprocess

@@ -1,5 +1,5 @@
-// The tools of an agent: programs, files, a shell, a plan; what is checked before a call, and what
-// becomes of it. docs/tools.md shows the parts of this file.
+// The tools of an agent: programs, files, a shell, a plan; the checks before a call, and its outcome.
+// docs/tools.md shows the parts of this file.
 
 #include <cstdlib>
 #include <filesystem>
@@ -79,11 +79,11 @@ Permissions make_permissions() {
 // [check]
 void show(const Toolbox& tools, const std::string& name, const std::string& args,
           std::size_t in_a_row = 1) {
-  const CallCheck check =
+  const PermitDecision check =
       check_call(tools, make_permissions(), {.name = name, .args = args}, in_a_row);
-  if (std::holds_alternative<CallGo>(check)) std::cout << "go\n";
-  if (const auto* ask = std::get_if<CallAsk>(&check)) std::cout << "ask: " << ask->why << '\n';
-  if (const auto* refused = std::get_if<CallRefused>(&check)) std::cout << refused->text << '\n';
+  if (check.permit == Permit::allow) std::cout << "go\n";
+  if (check.permit == Permit::ask) std::cout << "ask: " << check.why << '\n';
+  if (check.permit == Permit::deny) std::cout << check.why << '\n';
 }
 // [end]
 

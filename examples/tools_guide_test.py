@@ -1,4 +1,4 @@
-"""Runs the guide to tools and compares what it says: tools_guide_test.py PROGRAM."""
+"""Runs the guide to tools and compares its output: tools_guide_test.py PROGRAM."""
 
 import os
 import pathlib

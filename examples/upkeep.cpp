@@ -1,4 +1,4 @@
-// A night's work on a store: is it sound, what can go, a copy elsewhere. Agents go on meanwhile.
+// Nightly maintenance of a store: check, prune, backup. Agents may run at the same time.
 
 #include <filesystem>
 #include <iostream>

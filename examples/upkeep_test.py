@@ -21,7 +21,7 @@ def main() -> int:
         assert "15 entries are sound" in told, told
         assert "my first session: 5 versions forgotten" in told, told
         assert (pathlib.Path(folder) / "first.db.backup").stat().st_size > 0
-        # The messages are all still there, and a second night does it all again.
+        # All messages are still there, and a second run works as well.
         assert "16 Hello!" in run(first, folder)
         assert "16 entries are sound" in run(upkeep, folder)
     return 0

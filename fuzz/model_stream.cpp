@@ -6,13 +6,12 @@
 #include <string>
 #include <string_view>
 
-#include "models/anthropic.hpp"
-#include "models/chat.hpp"
 #include "models/dialect.hpp"
-#include "models/sse.hpp"
+#include "models/http.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
+#include "runtime/api/records.hpp"
 #include "target.hpp"
 
 using perdure::fuzz::expect;
@@ -32,7 +31,8 @@ void try_dialect(const perdure::Dialect& dialect, std::string_view bytes) {
   const auto stored = perdure::message_from_json(perdure::to_json(response.message));
   expect(stored.has_value(), "a response can be stored");
   expect(*stored == response.message, "and comes back as it was");
-  for (const std::string& text : {dialect.message(*stored), dialect.last_message(*stored)}) {
+  for (const bool is_last : {false, true}) {
+    const std::string text = dialect.message(*stored, is_last);
     expect(text.empty() || perdure::is_json("[" + text + "]"), "and is JSON when it is sent");
   }
 }
@@ -41,7 +41,7 @@ void try_dialect(const perdure::Dialect& dialect, std::string_view bytes) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  try_dialect(perdure::AnthropicDialect({}), bytes);
-  try_dialect(perdure::ChatDialect({}), bytes);
+  try_dialect(*perdure::anthropic_dialect({}), bytes);
+  try_dialect(*perdure::chat_dialect({}), bytes);
   return 0;
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Builds the fuzz targets and runs each of them, as many at a time as there are jobs.
+"""Builds the fuzz targets and runs them, up to JOBS at a time.
 
 usage: run.py [--runs N] [--seconds N] [--seed N] [--only NAME] [--jobs N]
 
-Each target starts from its checked-in corpus, fuzz/corpus/<target>, and ends after so many runs or
-seconds, whichever comes first. What libFuzzer finds interesting on the way is kept in
-build/fuzz/seen/<target> for the next run; an input that fails is kept in build/fuzz/found, and the
-command that repeats it is printed. Once the bug is mended, that input belongs in the corpus.
-The last line counts the executions.
+Each target starts from its checked-in corpus, fuzz/corpus/<target>, and ends after the given number of runs
+or seconds, whichever comes first. New inputs that libFuzzer finds are kept in
+build/fuzz/seen/<target> for the next run. A failing input is kept in build/fuzz/found, and the
+command that repeats it is printed; once the bug is fixed, add the input to the corpus. The last line
+counts the executions.
 """
 
 import argparse
@@ -22,7 +22,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 BUILD = ROOT / "build" / "fuzz"
 TARGETS = ["agent_file", "body", "bundle", "cursor", "hex", "id", "json", "json_schema", "match", "model_stream", "sse", "state", "store_file", "time"]
-# A store file is opened, read and written in each run; the others only decode.
+# Each run opens, reads and writes a store file; the other targets only decode.
 SLOW = {"store_file": 20}
 
 

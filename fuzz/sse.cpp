@@ -1,7 +1,5 @@
 // Server-sent events: the same ones, however the stream is cut into pieces; never more than there was.
 
-#include "models/sse.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/http.hpp"
 #include "perdure/core/error.hpp"
 #include "target.hpp"
 

@@ -14,6 +14,7 @@
 
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 #include "target.hpp"
 
 using perdure::Entry;

@@ -3,7 +3,7 @@
 
 path_count.py BUILD_FOLDER, of a build with gcc's --coverage. A file counts if the command executes
 a line of it that `perdure version` does not. The model is a server on the loopback interface that
-speaks the Anthropic API; what is resumed is a session whose process was killed inside its call.
+speaks the Anthropic API; the resumed session is one whose process was killed inside its call.
 """
 
 import http.server
@@ -105,7 +105,7 @@ def counted(executed: dict[str, set[int]], always: dict[str, set[int]]) -> list[
 
 
 class Program:
-    """`perdure` of the build, in a folder of its own."""
+    """`perdure` of the build, in a separate folder."""
 
     def __init__(self, build: pathlib.Path, folder: pathlib.Path, url: str):
         self.program = build / "bin" / "perdure"
@@ -140,7 +140,7 @@ def measure(build: pathlib.Path, root: pathlib.Path) -> dict[str, list[str]]:
         program.run("run", "agent.yaml", "Look it up.", "--store", "run.db")
         run = counted(coverage.executed(), always)
 
-        # The tool kills the program that waits for it, once.
+        # The tool kills the program that waits for it, the first time.
         program.write_agent("test -e killed || { touch killed; kill -KILL $PPID; sleep 60; }; echo found")
         program.run("run", "agent.yaml", "Look it up.", "--store", "resume.db", code=KILLED)
         session = json.loads(program.run("sessions", "--json", "--store", "resume.db"))["items"][0]

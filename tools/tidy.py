@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The style rules that no compiler knows: tools/tidy.py [--root DIR].
+"""Checks the style rules that no compiler checks: tools/tidy.py [--root DIR].
 
-Prints one line per finding and fails if there is any. STYLE.md says why each rule is there.
+Prints one line per finding and fails if there is any. STYLE.md explains the rules.
 
 An exception is one line of tools/tidy_allow.txt: `rule path limit reason`. The limit is what the
 rule measures in that file or folder (lines for `size`, methods for `seam`, files for `folder`, else
-the number of findings); it may not grow beyond it, and a line that is no longer needed is itself a finding. So the list
-only shrinks.
+the number of findings). Exceeding it is a finding, and so is a line that is no longer needed, so the
+list only shrinks.
 """
 
 import argparse
@@ -19,15 +19,15 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 LAYERS = ["core", "store", "runtime", "agent", "team"]
-EDGES = ["cli", "server", "bindings"]  # all above the layers; they do not know each other
-ADAPTERS = "adapters"  # over store and runtime, for users alone: no other layer includes it
+EDGES = ["cli", "server", "bindings"]  # all above the layers; they may not include each other
+ADAPTERS = "adapters"  # over store and runtime, for users only: no other layer includes it
 BELOW_ADAPTERS = {"core", "store", "runtime"}
-UMBRELLA = "perdure/perdure.hpp"  # for users alone
+UMBRELLA = "perdure/perdure.hpp"  # for users only
 STRANGERS = [("src/store/memory/", "src/store/sqlite/"), ("src/store/sqlite/", "src/store/memory/")]
 
 BANNED_NAMES = {"util", "utils", "helper", "helpers", "common", "misc", "manager"}
 BANNED_WORDS = re.compile(r"\b(FIXME|XXX|HACK|TODO)\b")
-# Time, chance and the environment come in by constructor, or a test could not own them.
+# Time, randomness and the environment are injected, so that tests can control them.
 BANNED_CALLS = re.compile(
     r"\b(?:(?:system|steady|high_resolution)_clock::now|random_device|sleep_for|sleep_until|usleep"
     r"|nanosleep|clock_gettime|getenv)\b"
@@ -45,12 +45,12 @@ PUBLIC_HEADERS_MAX = 34
 PUBLIC_LINES_MAX = 3500
 COMMENT_PERCENT_MIN = 30
 ABSTRACT_METHOD = re.compile(r"\bvirtual\b[^;~{}]*=\s*0\s*;")
-# `virtual Log& log() = 0;` only leads to another seam, which is counted by itself.
+# `virtual Log& log() = 0;` only returns another seam, which is counted separately.
 DOOR = re.compile(r"\bvirtual\s+\w+&\s+\w+\(\)\s*(?:const\s*)?=\s*0\s*;")
 
-# A fuzz corpus is bytes as they are.
+# A fuzz corpus holds arbitrary bytes.
 SKIPPED_FOLDERS = {".git", "build", "__pycache__", "node_modules", ".cache", "corpus"}
-# The script and its tests name what they ban.
+# The script and its tests contain the banned words.
 OWN_FILES = ("tools/tidy.py", "tools/tidy_test.py", "tools/tidy_allow.txt")
 CPP = {".cpp", ".hpp", ".c", ".h"}
 CODE = CPP | {".py", ".cmake", ".sh", ".sql"}
@@ -111,7 +111,7 @@ class Tree:
                     yield path.relative_to(self.root).as_posix()
 
     def resolve(self, file: File, name: str) -> str:
-        """The path of an included file, or "" if it is none of ours."""
+        """The path of an included file, or "" if it is not ours."""
         parts = pathlib.PurePath(file.path).parts
         roots = [os.path.dirname(file.path), "include"]
         if parts[0] == "src":
@@ -152,20 +152,20 @@ def check_layers(tree: Tree) -> Iterator[Finding]:
             continue
         for number, _, name in file.includes():
             if name == UMBRELLA:
-                yield Finding("layer", file.path, number, f"{name} has every layer: name what is used")
+                yield Finding("layer", file.path, number, f"{name} includes every layer: include what is used")
             target = tree.resolve(file, name)
             used = layer_of(target) if target else layer_of("include/" + name)
             if points_up(user, used):
                 yield Finding("layer", file.path, number, f"{user} may not include {used} ({name})")
             elif target.startswith(f"src/{used}/api/"):
-                # Shared with our layers above; a public header reaches users, who do not have it.
+                # Shared with our layers above, but not installed, so a public header may not include it.
                 if file.path.startswith("include/"):
                     yield Finding("layer", file.path, number, f"{name} is not installed")
             elif target.startswith("src/") and (used != user or f"/{used}/api/" in file.path):
                 yield Finding("layer", file.path, number, f"{name} is private to {used}")
             for mine, theirs in STRANGERS:
                 if file.path.startswith(mine) and target.startswith(theirs):
-                    yield Finding("layer", file.path, number, f"{mine} and {theirs} do not know each other")
+                    yield Finding("layer", file.path, number, f"{mine} and {theirs} may not include each other")
 
 
 def check_public(tree: Tree) -> Iterator[Finding]:
@@ -181,7 +181,7 @@ def check_names(tree: Tree) -> Iterator[Finding]:
     for path in tree.paths:
         words = set(re.split(r"[/_.\-]", path.lower()))
         for word in sorted(words & BANNED_NAMES):
-            yield Finding("name", path, 1, f"'{word}' says nothing; name the file after its concept")
+            yield Finding("name", path, 1, f"'{word}' is not a concept; name the file after its concept")
 
 
 def check_words(tree: Tree) -> Iterator[Finding]:
@@ -197,7 +197,7 @@ def check_calls(tree: Tree) -> Iterator[Finding]:
             continue
         for number, line in enumerate(file.code_lines(), 1):
             if match := BANNED_CALLS.search(line):
-                yield Finding("call", file.path, number, f"{match[0]} is not for this file; inject it")
+                yield Finding("call", file.path, number, f"{match[0]} is not allowed in this file; inject it")
 
 
 def check_opening(tree: Tree) -> Iterator[Finding]:
@@ -207,7 +207,7 @@ def check_opening(tree: Tree) -> Iterator[Finding]:
         lines = file.lines[1:] if file.text.startswith("#!") else file.lines
         opening = OPENING.get(file.suffix, ("#", '"""'))
         if not lines or not lines[0].startswith(opening):
-            yield Finding("opening", file.path, 1, "opens without a comment that says what it is")
+            yield Finding("opening", file.path, 1, "has no opening comment that describes it")
 
 
 def check_size(tree: Tree) -> Iterator[Finding]:
@@ -296,7 +296,7 @@ def check_promise(tree: Tree) -> Iterator[Finding]:
 
 
 def check_listed(tree: Tree) -> Iterator[Finding]:
-    """A source that no list names is not compiled; a test that no list names never fails."""
+    """An unlisted source is not compiled; an unlisted test never fails."""
     for file in tree.files:
         parts = pathlib.PurePath(file.path).parts
         if file.suffix != ".cpp" or parts[0] not in {"src", "tests"}:
@@ -312,14 +312,14 @@ def is_build_list(file: File) -> bool:
 
 
 def is_product(file: File) -> bool:
-    """C++ of a layer, without its tests and what only they use."""
+    """C++ of a layer, without its tests and test fixtures."""
     name = pathlib.PurePath(file.path).name
     is_test = name.endswith(("_test.cpp", "_test.hpp")) or "fixture" in file.path
     return file.path.startswith("src/") and file.suffix in CPP and not is_test
 
 
 def folder_includes(tree: Tree) -> dict[str, dict[str, list[str]]]:
-    """Which folder includes which other one of its layer, and where."""
+    """The includes between folders of one layer, with their places."""
     edges: dict[str, dict[str, list[str]]] = collections.defaultdict(dict)
     for file in filter(is_product, tree.files):
         folder = os.path.dirname(file.path)
@@ -342,7 +342,7 @@ def reachable(edges: dict[str, dict[str, list[str]]], start: str) -> set[str]:
 
 
 def check_cycles(tree: Tree) -> Iterator[Finding]:
-    """One finding for each include that leads from a folder to one that leads back to it."""
+    """One finding for each include that is part of a cycle of folders."""
     edges = folder_includes(tree)
     reached = {folder: reachable(edges, folder) for folder in edges}
     for folder, uses in edges.items():

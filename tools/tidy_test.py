@@ -22,7 +22,7 @@ class TidyTest(unittest.TestCase):
         file.write_text(text)
 
     def write_source(self, path: str, code: str):
-        """A source that breaks no rule but the one its code breaks."""
+        """A source that breaks no rule except by its code."""
         self.write(path, "// What it is.\n" + code)
         parts = pathlib.PurePath(path).parts
         home = "/".join(parts[:2]) if parts[0] == "src" else parts[0]
@@ -38,7 +38,7 @@ class TidyTest(unittest.TestCase):
         return run.returncode, run.stdout.splitlines()[:-1]
 
     def expect(self, *findings: str):
-        """Each finding is given as `path:line: rule`, and no other is there."""
+        """Exactly the expected findings, each as `path:line: rule`."""
         code, lines = self.run_tidy()
         self.assertEqual([": ".join(line.split(": ")[:2]) for line in lines], list(findings))
         self.assertEqual(code, 1 if findings else 0)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the long checks and notes which commit each of them saw: tools/verify.py run [PART...] | report
+"""Runs the long checks and records the commit that each of them checked: tools/verify.py run [PART...] | report
 
-Each part is a target of the Makefile. When it ends, build/verify/PART.stamp says how it ended, on which commit, and
-whether the tree had changes of its own. `run` runs all parts without names, also after one that fails, and fails if
-one of them did. `report` shows the stamps and fails unless every part passed on the present commit, without changes.
+Each part is a target of the Makefile. When it ends, build/verify/PART.stamp records its result, its commit, and
+whether the tree had uncommitted changes. `run` without names runs all parts, even after a failure, and fails
+if one of them did. `report` shows the stamps and fails unless every part passed on the current commit,
+without changes.
 """
 
 import datetime
@@ -28,7 +29,7 @@ def git(root: pathlib.Path, *words: str) -> str:
 
 
 def state(root: pathlib.Path) -> dict[str, object]:
-    """The commit that is checked out, and whether files differ from it."""
+    """The current commit, and whether files differ from it."""
     return {"commit": git(root, "rev-parse", "HEAD"), "changed": bool(git(root, "status", "--porcelain"))}
 
 
@@ -41,7 +42,7 @@ def run_part(root: pathlib.Path, part: str) -> bool:
     print(f"verify: make {' '.join(PARTS[part])}", flush=True)
     began = datetime.datetime.now()
     passed = subprocess.run(["make", "-C", str(root), *PARTS[part]]).returncode == 0
-    # What changed while it ran was not all seen by it.
+    # It may have missed changes made while it ran.
     stamp = before | {"changed": before["changed"] or state(root) != before}
     ended = datetime.datetime.now()
     stamp |= {"passed": passed, "date": ended.isoformat(" ", "minutes"), "minutes": round((ended - began).seconds / 60)}
@@ -52,10 +53,10 @@ def run_part(root: pathlib.Path, part: str) -> bool:
 
 
 def why_stale(root: pathlib.Path, stamp: dict[str, object]) -> str:
-    """Empty if the stamp speaks of the present tree."""
+    """Why the stamp does not apply to the current tree; empty if it does."""
     now = state(root)
     if stamp["changed"]:
-        return "the tree had changes that are in no commit"
+        return "the tree had uncommitted changes"
     if stamp["commit"] != now["commit"]:
         return "another commit is checked out"
     return "the tree has changed since" if now["changed"] else ""

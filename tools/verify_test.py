@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The stamps of tools/verify.py, in a repository with a Makefile whose parts do next to nothing."""
+"""Tests the stamps of tools/verify.py, in a repository whose Makefile has trivial parts."""
 
 import contextlib
 import io
@@ -81,7 +81,7 @@ class Verify(unittest.TestCase):
     def test_a_stamp_of_a_changed_tree_is_stale(self) -> None:
         (self.root / "new").touch()
         self.verify("run", "lint")
-        self.assertIn("stale: the tree had changes", self.line("lint"))
+        self.assertIn("stale: the tree had uncommitted changes", self.line("lint"))
 
     def test_a_change_after_the_run_makes_it_stale(self) -> None:
         self.verify("run", "lint")

@@ -1,4 +1,4 @@
 #!/bin/sh
-# The order that stands on stdin, as a shop would tell it.
+# Looks up the order that stdin names.
 order=$(sed 's/.*"order" *: *"\([0-9]*\)".*/\1/')
 echo "order $order: one lamp, 4900 cents, paid"

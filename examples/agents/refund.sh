@@ -1,6 +1,6 @@
 #!/bin/sh
-# Pays once for each key: with --look it only says whether it did. Its book is beside it, or where
-# REFUNDS says.
+# Pays once for each key; with --look it only reports whether it did. Its ledger is beside it, or at
+# REFUNDS.
 book=${REFUNDS:-refunds.book}
 if grep -qs "^$PERDURE_KEY " "$book"; then
   echo "paid"

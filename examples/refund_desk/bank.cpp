@@ -1,5 +1,5 @@
-// The book is on disk before anybody is told, as a bank's should be. That is the moment at which a
-// customer of the bank is best killed, to see what it knows afterwards.
+// The ledger is on disk before the bank responds. Killing a client of the bank at this moment shows
+// what it knows afterwards.
 
 #include "bank.hpp"
 
@@ -119,7 +119,7 @@ int run_bank(const std::string& folder) {
     std::cerr << "the bank finds no free port\n";
     return 1;
   }
-  // Under its name only when it is whole.
+  // Renamed to its final name when it is complete.
   std::ofstream(folder + "/bank.port.part") << listener.port() << '\n';
   std::filesystem::rename(folder + "/bank.port.part", folder + "/bank.port");
   std::cout << "the bank is open: http://127.0.0.1:" << listener.port() << "/book" << std::endl;

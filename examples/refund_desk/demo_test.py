@@ -1,4 +1,4 @@
-"""Runs the demonstration as `make demo` does, and holds what it shows against the bank's own book:
+"""Runs the demonstration as `make demo` does, and compares its output with the bank's ledger:
 demo_test.py PERDURE."""
 
 import json
@@ -37,18 +37,18 @@ with tempfile.TemporaryDirectory() as place:
     assert "@last@1.1 @last" in done.stdout and "\n+ " in done.stdout, "it shows no difference"
     assert took < SECONDS_MAX, f"the demonstration took {took:.0f} s"
 
-    # What it says to try works as it is typed: anywhere, in a shell that knows nothing of it.
+    # The suggested commands work as printed, in any folder and in a fresh shell.
     tries = done.stdout.partition("# Try:\n")[2].splitlines()
     assert len(tries) == 3, tries
     for line in tries:
         tried = subprocess.run(line, shell=True, cwd="/", env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True)
         assert tried.returncode == 0 and tried.stdout, (line, tried.stdout + tried.stderr)
 
-    # It does not remove a folder that is not its own.
+    # It does not remove a folder that it did not create.
     again = subprocess.run([perdure, "demo", place], capture_output=True, text=True)
     assert again.returncode == 2 and folder.exists(), again.stderr
 
-    # Far from its desk it says what is missing.
+    # Without its desk it names what is missing.
     alone = pathlib.Path(place, "alone")
     shutil.copy(perdure, alone)
     lost = subprocess.run([alone, "demo"], capture_output=True, text=True)

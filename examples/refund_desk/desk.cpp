@@ -1,4 +1,4 @@
-// A trap is taken away before it kills: whoever comes next lives.
+// A trap is removed before it kills, so it does not kill the next process.
 
 #include "desk.hpp"
 

@@ -1,8 +1,8 @@
-// The folder that bank, tools and audience of the refund desk have in common.
+// The folder that the bank, the tools and the viewer of the refund desk share.
 //
 //   bank.port      where the bank listens, on loopback
-//   book.jsonl     the bank's own book, a line for each refund it made; nobody else writes to it
-//   letters.jsonl  what was posted
+//   book.jsonl     the bank's ledger, a line for each refund; only the bank writes to it
+//   letters.jsonl  the posted letters
 //   kill-after-…   a trap: the process whose number is in it is killed at that moment
 
 #pragma once
@@ -21,8 +21,8 @@ namespace refund_desk {
 /// Adds a line that survives the machine. False if that failed.
 [[nodiscard]] bool append_line(const std::string& path, const std::string& line);
 
-/// If there is a trap "kill-after-<moment>", kills whom it names, once. The worst moment of a call: it
-/// took effect, and nobody was told yet.
+/// If there is a trap "kill-after-<moment>", kills the process it names, once. The worst moment of a
+/// call: it took effect, and the effect was not reported yet.
 void spring_trap(const std::string& folder, const std::string& moment);
 
 }  // namespace refund_desk

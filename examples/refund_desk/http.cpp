@@ -1,4 +1,4 @@
-// Whoever sends half a request is given a few seconds, and then up.
+// A client that sends half a request gets a few seconds, then the connection is closed.
 
 #include "http.hpp"
 
@@ -50,7 +50,7 @@ std::size_t body_bytes(const std::string& head) {
   return std::strtoul(head.c_str() + at + name.size(), nullptr, 10);
 }
 
-/// Head and body; empty if it is not all there.
+/// Head and body; empty if the request is incomplete.
 std::optional<std::pair<std::string, std::string>> receive(int socket) {
   std::string text;
   std::array<char, 4096> piece{};

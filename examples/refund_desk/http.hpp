@@ -1,4 +1,4 @@
-// As much HTTP as a bank on loopback needs, so that curl can look at it too. One request a connection.
+// The HTTP that a bank on loopback needs; curl works with it, too. One request per connection.
 
 #pragma once
 
@@ -27,7 +27,7 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// 0 if there is none to be had.
+  /// 0 if no port is available.
   [[nodiscard]] int port() const { return port_; }
   /// Answers one request after the other, until the process ends.
   void serve(const std::function<Reply(const Request&)>& answer) const;
@@ -39,9 +39,9 @@ class Listener {
 
 enum class Sent { no, perhaps };
 
-/// What came of a request to a server on loopback.
+/// The outcome of a request to a server on loopback.
 struct Exchange {
-  Sent sent = Sent::no;  ///< `no`: nobody was there to hear it.
+  Sent sent = Sent::no;  ///< `no`: no server was listening.
   std::optional<Reply> reply{};
 };
 

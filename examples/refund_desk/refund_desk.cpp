@@ -1,11 +1,11 @@
 // The programs of the refund desk, in one:
 //
-//   refund_desk bank FOLDER          the bank; tells where it listens, and runs until it is ended
+//   refund_desk bank FOLDER          the bank; prints where it listens, and runs until it is stopped
 //   refund_desk order|refund|letter  tools: arguments as JSON on stdin, a result on stdout
 //   refund_desk verify               whether a refund took effect
 //
-// Tools find their folder in REFUND_DESK, and what Perdure calls the operation in PERDURE_KEY. Exit code
-// 0 says that it is done, 75 that nothing happened; any other that nobody can tell.
+// Tools find their folder in REFUND_DESK, and the key of the operation in PERDURE_KEY. Exit code 0: done;
+// 75: nothing happened; any other: unknown.
 
 #include <cstdlib>
 #include <iostream>
@@ -52,7 +52,7 @@ int order(const std::string& folder, const Json& args) {
   return say(heard.reply->status == 200 ? done : unknown, heard.reply->body);
 }
 
-// Refused, or nobody there: nothing happened. Sent, and no answer: who knows.
+// Refused, or no server: nothing happened. Sent, and no response: unknown.
 int refund(const std::string& folder, Json args) {
   args.set("operation", operation());
   const Exchange heard =
@@ -70,7 +70,7 @@ int verify(const std::string& folder) {
   return say(heard.reply->status == 404 ? nothing_happened : unknown, heard.reply->body);
 }
 
-// A post box cannot be asked what is in it.
+// A post box cannot report what is in it.
 int letter(const std::string& folder, const Json& args) {
   if (!append_line(folder + "/letters.jsonl", args.text())) return say(unknown, "the box is full");
   spring_trap(folder, "letter");

@@ -1,4 +1,4 @@
-"""Kills the refund desk at its two worst moments and looks at the bank's own book:
+"""Kills the refund desk at its two worst moments and checks the bank's ledger:
 refund_desk_test.py REFUND_DESK REFUND_DESK_RUN."""
 
 import json
@@ -73,30 +73,30 @@ def kill_it_twice(shop: Desk) -> None:
     code, said = shop.run()
     expect(code == 3 and "letter" in said, "the letter was to be in doubt", (code, said))
     code, said = shop.run()
-    expect(code == 3, "nobody has decided yet", (code, said))
+    expect(code == 3, "no decision was made yet", (code, said))
     expect(len(shop.letters()) == 1, "the letter was posted again", shop.letters())
 
     code, said = shop.run("resolve", "succeeded", "it is in the box")
-    expect(code == 0 and "is refunded" in said, "it was to go on to its end", (code, said))
+    expect(code == 0 and "is refunded" in said, "it should continue to its end", (code, said))
     code, said = shop.run()
     expect(code == 0, "it has ended", (code, said))
     expect(len(shop.book()) == 1 and len(shop.letters()) == 1, "one refund, one letter", said)
 
 
 def ask_the_bank(shop: Desk) -> None:
-    """The bank itself would pay twice: that it did not is not the bank's doing."""
+    """The bank would pay twice if asked twice: it does not deduplicate."""
     expect(shop.ask("/refunds/none")[0] == 404, "nothing was paid for that")
     expect(shop.ask("/orders/9")[0] == 404 and shop.ask("/elsewhere")[0] == 404, "there is none")
     refund = {"operation": "o", "order": "1041", "cents": 100}
     for bad in ({}, {**refund, "order": "9"}, {**refund, "cents": 99999}, {**refund, "cents": "x"}):
-        expect(shop.ask("/refunds", bad)[0] in (400, 404, 409), "that is no refund", bad)
+        expect(shop.ask("/refunds", bad)[0] in (400, 404, 409), "an invalid refund was accepted", bad)
     before = len(shop.book())
     expect([shop.ask("/refunds", refund)[0] for _ in range(2)] == [201, 201], "it pays when asked")
     expect(len(shop.book()) == before + 2, "it honours no key", shop.book())
 
 
 def when_it_is_closed(shop: Desk) -> None:
-    """Nothing happened is another answer than nobody knows."""
+    """A closed bank reports that nothing happened, which differs from an unknown outcome."""
     shop.close()
     environment = {**shop.environment, "PERDURE_KEY": "k"}
     args = '{"order": "1042", "cents": 1}'

@@ -1,9 +1,9 @@
-// Runs the refund desk's agent, or takes it up where it was killed:
+// Runs the refund desk's agent, or resumes it where it was killed:
 //
 //   refund_desk_run AGENT.yaml FOLDER [MESSAGE]
 //   refund_desk_run AGENT.yaml FOLDER resolve succeeded|failed|retry|abandoned WHY
 //
-// Exit code 0: it answered. 3: a call is in doubt, and somebody has to say what became of it.
+// Exit code 0: it answered. 3: a call is in doubt, and a person has to decide its outcome.
 
 #include <cstdlib>
 #include <iostream>
@@ -55,7 +55,7 @@ Result<AgentSession> take_up(Agent& agent, const SessionId& id) {
   return agent.begin({.id = id});
 }
 
-// What somebody found out about the call in doubt.
+// A person's decision about the call in doubt.
 Result<void> resolve(Store& store, AgentSession& session, const std::vector<std::string>& words) {
   const auto as = decision_from(words.at(1));
   if (!as) return fail(ErrorCode::invalid_argument, words.at(1) + " is no way to resolve a call");

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "context/process_io.hpp"
+#include "context/settings.hpp"
 #include "contract/backends.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "command/build_info.hpp"
+#include "command/help.hpp"
 #include "doubles/difference.hpp"
 #include "doubles/must.hpp"
 #include "doubles/places.hpp"

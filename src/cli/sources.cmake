@@ -2,33 +2,23 @@
 
 set(PERDURE_CLI_SOURCES
     command/command.cpp
-    command/completion.cpp
     command/help.cpp
     context/agent_source.cpp
-    context/call_phrases.cpp
+    context/calls.cpp
     context/command_context.cpp
     context/decisions.cpp
-    context/options.cpp
-    context/pending_calls.cpp
     context/sessions.cpp
     context/settings.cpp
     context/signal_watch.cpp
-    context/spooled_file.cpp
     context/timeline_walk.cpp
     program/cli.cpp
     recovery/chat_lines.cpp
-    recovery/line_editor.cpp
     recovery/live_agent.cpp
-    recovery/picker.cpp
     recovery/recovery_report.cpp
-    recovery/resume_session.cpp
-    recovery/turn_outcome.cpp
-    recovery/turn_watchers.cpp
-    screen/as_json.cpp
+    recovery/terminal_input.cpp
+    recovery/turn_watch.cpp
     screen/display.cpp
-    screen/progress.cpp
     screen/screen.cpp
-    screen/table.cpp
     screen/text.cpp
     verbs/answer.cpp
     verbs/approve.cpp
@@ -50,8 +40,8 @@ set(PERDURE_CLI_SOURCES
     verbs/fork.cpp
     verbs/help.cpp
     verbs/import.cpp
-    verbs/move.cpp
     verbs/log.cpp
+    verbs/move.cpp
     verbs/pause.cpp
     verbs/pending.cpp
     verbs/prune.cpp
@@ -76,7 +66,7 @@ set(PERDURE_CLI_TESTS
     context/agent_source_test.cpp
     context/command_context_test.cpp
     context/filter_test.cpp
-    context/pending_calls_test.cpp
+    context/calls_test.cpp
     context/sessions_test.cpp
     context/settings_test.cpp
     context/signal_watch_test.cpp
@@ -87,7 +77,7 @@ set(PERDURE_CLI_TESTS
     moving_test.cpp
     process_test.cpp
     recovery/chat_lines_test.cpp
-    recovery/picker_test.cpp
+    recovery/terminal_input_test.cpp
     recovery/recovery_report_test.cpp
     recovery/state_folder_test.cpp
     screen/display_test.cpp

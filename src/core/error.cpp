@@ -2,6 +2,8 @@
 
 #include "perdure/core/error.hpp"
 
+#include <array>
+#include <cstddef>
 #include <expected>
 #include <optional>
 #include <stdexcept>
@@ -22,32 +24,13 @@ std::unexpected<Error> fail(ErrorCode code, std::string message, std::string sub
 }
 
 std::string_view to_string(ErrorCode code) {
-  // No default: the compiler then names a code that is missing here.
-  switch (code) {
-    case ErrorCode::invalid_argument:
-      return "invalid_argument";
-    case ErrorCode::not_found:
-      return "not_found";
-    case ErrorCode::already_exists:
-      return "already_exists";
-    case ErrorCode::conflict:
-      return "conflict";
-    case ErrorCode::lease_held:
-      return "lease_held";
-    case ErrorCode::lease_lost:
-      return "lease_lost";
-    case ErrorCode::commit_unknown:
-      return "commit_unknown";
-    case ErrorCode::unavailable:
-      return "unavailable";
-    case ErrorCode::closed:
-      return "closed";
-    case ErrorCode::unsupported:
-      return "unsupported";
-    case ErrorCode::corrupted:
-      return "corrupted";
-  }
-  return "unknown";
+  // In the order of the enum, as all_error_codes.
+  static constexpr std::array<std::string_view, all_error_codes.size()> names = {
+      "invalid_argument", "not_found",   "already_exists", "conflict",
+      "lease_held",       "lease_lost",  "commit_unknown", "unavailable",
+      "closed",           "unsupported", "corrupted"};
+  const auto index = static_cast<std::size_t>(code);
+  return index < names.size() ? names.at(index) : "unknown";
 }
 
 std::optional<ErrorCode> error_code_from(std::string_view name) {

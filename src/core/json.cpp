@@ -55,21 +55,10 @@ auto* last_of(Object& object, std::string_view key) {
 }
 
 std::string_view kind_in_words(Json::Kind kind) {
-  switch (kind) {
-    case Json::Kind::null:
-      return "null";
-    case Json::Kind::boolean:
-      return "a boolean";
-    case Json::Kind::number:
-      return "a number";
-    case Json::Kind::string:
-      return "a string";
-    case Json::Kind::array:
-      return "an array";
-    case Json::Kind::object:
-      return "an object";
-  }
-  return "unknown";
+  // In the order of the enum.
+  constexpr std::array<std::string_view, 6> words = {"null",     "a boolean", "a number",
+                                                     "a string", "an array",  "an object"};
+  return words.at(static_cast<std::size_t>(kind));
 }
 
 Result<const Json*> member(const Json& args, std::string_view key) {

@@ -54,25 +54,15 @@ constexpr int hex_value(char c) {
   return -1;
 }
 
-constexpr char unescaped(char c) {
-  switch (c) {
-    case '"':
-    case '\\':
-    case '/':
-      return c;
-    case 'b':
-      return '\b';
-    case 'f':
-      return '\f';
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 't':
-      return '\t';
-    default:
-      return 0;
-  }
+// The letters of escapes, and the character that each stands for. `\/` is read too.
+inline constexpr std::string_view escape_letters = "\"\\bfnrt";
+inline constexpr std::string_view escaped_characters = "\"\\\b\f\n\r\t";
+
+/// 0: no escape has that letter.
+constexpr char unescaped(char letter) {
+  if (letter == '/') return letter;
+  const std::size_t at = escape_letters.find(letter);
+  return at == std::string_view::npos ? '\0' : escaped_characters[at];
 }
 
 // Turns an empty Json into a value of one kind and lends out its inside, so that

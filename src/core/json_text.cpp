@@ -35,31 +35,10 @@ void append_unicode_escape(std::string& out, unsigned unit) {
 }
 
 void append_escaped(std::string& out, char c) {
-  switch (c) {
-    case '"':
-      out += "\\\"";
-      return;
-    case '\\':
-      out += "\\\\";
-      return;
-    case '\b':
-      out += "\\b";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    case '\n':
-      out += "\\n";
-      return;
-    case '\f':
-      out += "\\f";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    default:
-      append_unicode_escape(out, static_cast<std::uint8_t>(c));
-  }
+  const std::size_t at = escaped_characters.find(c);
+  if (at == std::string_view::npos) return append_unicode_escape(out, static_cast<std::uint8_t>(c));
+  out += '\\';
+  out += escape_letters[at];
 }
 
 // Passes everything that stands for itself, in whatever script.

@@ -3,30 +3,21 @@
 set(PERDURE_RUNTIME_SOURCES
     dispatch/attempts.cpp
     dispatch/calls.cpp
-    dispatch/carried.cpp
     dispatch/decide.cpp
     dispatch/dispatcher.cpp
-    dispatch/facts.cpp
     dispatch/intents.cpp
-    dispatch/key.cpp
     dispatch/tool.cpp
-    session/children.cpp
-    session/decisions.cpp
-    session/mail.cpp
-    session/on_behalf.cpp
+    session/parts.cpp
     session/runtime.cpp
     session/scratch.cpp
     session/session.cpp
-    state/difference.cpp
     state/history.cpp
-    state/read_log.cpp
+    state/read.cpp
     state/state.cpp
-    values/budget.cpp
     values/calls.cpp
     values/conversation.cpp
     values/fields.cpp
     values/session_values.cpp
-    writer/draft.cpp
     writer/session_writer.cpp
     writer/worker.cpp)
 
@@ -69,7 +60,6 @@ set(PERDURE_RUNTIME_TESTS
     state/difference_test.cpp
     state/history_property_test.cpp
     state/history_test.cpp
-    state/read_log_test.cpp
     state/state_property_test.cpp
     state/state_test.cpp
     values/budget_test.cpp

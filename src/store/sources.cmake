@@ -53,7 +53,6 @@ set(PERDURE_STORE_SOURCES
     rules/stored_rows.cpp
     seam.cpp
     sqlite/check/check.cpp
-    sqlite/engine/acknowledged.cpp
     sqlite/engine/commit.cpp
     sqlite/engine/connection.cpp
     sqlite/engine/line.cpp
@@ -68,7 +67,6 @@ set(PERDURE_STORE_SOURCES
     sqlite/engine/sessions.cpp
     sqlite/engine/summing_vfs.cpp
     sqlite/engine/writer.cpp
-    sqlite/opening/backup.cpp
     sqlite/opening/opening.cpp
     sqlite/retention/erase.cpp
     sqlite/retention/garbage.cpp

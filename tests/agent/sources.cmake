@@ -1,4 +1,4 @@
-# The agent as a whole: its loop killed anywhere, its syncs counted, what users complain of elsewhere.
+# The agent as a whole: its loop killed anywhere, its syncs counted, complaints about other harnesses.
 
 perdure_test_program(world_program SOURCES agent/world_program.cpp)
 perdure_test_program(agent_player SOURCES agent/player_child.cpp)

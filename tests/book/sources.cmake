@@ -1,5 +1,5 @@
-# The checkpointer of the book's chapter 21: its exercises, with processes that are killed, what it
-# syncs, and the holes of the chapter's own design.
+# The checkpointer of the book's chapter 21: its exercises with killed processes, its syncs, and
+# the holes of the chapter's design.
 
 perdure_test_program(book_agent SOURCES book/agent.cpp)
 

@@ -1,4 +1,4 @@
-"""What the tests of the program share: a folder with an agent, its store, and the program to run there."""
+"""Shared by the tests of the program: a folder with an agent, its store, and the program to run there."""
 
 import json
 import os
@@ -8,11 +8,11 @@ import subprocess
 import tempfile
 import threading
 
-PATIENCE = 300  # Seconds; a test that needs them has failed.
+PATIENCE = 300  # Seconds. A timeout that a passing test never reaches.
 
 
 class AgentFolder:
-    """A temporary folder with a store of its own. Programs that were started end with it."""
+    """A temporary folder with its own store. At its end, programs started in it are stopped."""
 
     def __init__(self, program: str):
         self.program = os.path.abspath(program)
@@ -41,7 +41,7 @@ class AgentFolder:
         return path
 
     def write_agent(self, responses: list, tools: dict, asks: bool = False, notes: bool = False, **more) -> str:
-        """JSON is YAML: an agent file, and the script of its model."""
+        """An agent file (JSON is valid YAML), and the script of its model."""
         self.write("script.json", json.dumps({"responses": responses}))
         agent = {"name": "tested", "model": {"provider": "scripted", "script": "script.json"}}
         agent |= {"permissions": {"write": "allow", "mutate": "allow"}} | more
@@ -77,15 +77,15 @@ class AgentFolder:
 
 
 def end_wait_at(pipe: pathlib.Path) -> None:
-    """A program that outlived its agent at a gate ends: what it reads there is over."""
+    """Ends a program that outlived its agent at a gate: it reads end of file there."""
     try:
         os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
     except OSError:
-        pass  # Nobody is there.
+        pass  # No process waits.
 
 
 class Gate:
-    """A program that says it has come here, and waits until it may go on: two pipes in the folder."""
+    """A program that reports its arrival, and waits until it may continue: two pipes in the folder."""
 
     def __init__(self, folder: AgentFolder, name: str = "gate"):
         self._there = folder.path / f"{name}.there"
@@ -94,7 +94,7 @@ class Gate:
         os.mkfifo(self._go)
 
     def shell(self) -> str:
-        """What the program does to pass."""
+        """The shell commands with which a program passes the gate."""
         return f"echo here > '{self._there}'; read word < '{self._go}'"
 
     def await_arrival(self) -> None:

@@ -1,12 +1,12 @@
-"""`perdure run` and `perdure chat` killed with SIGKILL while they begin: at each write, and at random times.
+"""Kills `perdure run` and `perdure chat` with SIGKILL while they start: at each write, and at random times.
 
 usage: begun.py PERDURE DIES_AT_WRITE [--random DEATHS] [--seed N]
 
-DIES_AT_WRITE is the library that ends a program at its Nth write to a file. Whatever a death leaves behind,
-in one store for all of them:
+DIES_AT_WRITE is the library that ends a program at its Nth write to a file. All deaths use one store.
+After each of them:
 
-- An id that was printed is of a session that has its prompt.
-- Every session that is there can be resumed, and the model answers its prompt.
+- An id that was printed belongs to a session that has its prompt.
+- Every existing session can be resumed, and the model answers its prompt.
 """
 
 import argparse
@@ -32,7 +32,7 @@ class Wrong(Exception):
 
 
 class Begun:
-    """What one process printed until its end."""
+    """The output of one process."""
 
     def __init__(self, text: str, died: bool):
         self.ids = ID.findall(text)
@@ -47,8 +47,8 @@ class Trials:
         self.agent = self.folder.write_agent([{"text": ANSWER}], {})
         self.number = 0
         self.printed = self.rows = 0
-        self.span = 0.2  # Seconds that one takes, about; as the last one did that was not killed.
-        # The store is there: its making is told of elsewhere.
+        self.span = 0.2  # Estimated duration in seconds: that of the last one that was not killed.
+        # The store exists; its creation is tested elsewhere.
         if self.folder.run("run", self.agent, "The first").returncode != 0:
             raise Wrong("a run that nothing happens to fails")
         self.known = set(self.sessions())
@@ -60,7 +60,7 @@ class Trials:
         return {row["id"]: row for row in map(json.loads, listed.stdout.splitlines())}
 
     def begin(self, verb: str, write: int = 0, after: float | None = None) -> Begun:
-        """`write`: it dies right before that write; `after`: so many seconds after its start."""
+        """`write`: it dies right before that write; `after`: that many seconds after its start."""
         self.number += 1
         self.prompt = f"Greet me, {verb} {self.number}"
         environment = self.folder.environment | {"TERM": "xterm"}
@@ -93,7 +93,7 @@ class Trials:
         return told, process.returncode
 
     def _chat(self, environment: dict, after: float | None) -> tuple[str, int]:
-        """In a terminal of its own: the line is typed at once, and again its end when it has answered."""
+        """In its own terminal: types the line at once, and end of input when it has answered."""
         here, there = pty.openpty()
         process = subprocess.Popen(
             [self.folder.program, "chat", self.agent],
@@ -112,7 +112,7 @@ class Trials:
                 break
             try:
                 piece = os.read(here, 1 << 16)
-            except OSError:  # Nobody has the other end any more.
+            except OSError:  # The other end is closed.
                 break
             if not piece:
                 break
@@ -145,14 +145,14 @@ class Trials:
 
     def _resume(self, session: str) -> None:
         resumed = self.folder.run("resume", session)
-        # Whoever said nothing more asks nothing more of one that has ended.
+        # Without new input nothing more is asked of an ended session.
         if resumed.returncode != 0:
             raise Wrong(f"resume {session} ends with {resumed.returncode}: {resumed.stderr}")
         log = self.folder.run("log", session, "--channel", "transcript", "--jsonl")
         said = [json.loads(line)["body"] for line in log.stdout.splitlines()]
         texts = ["".join(block.get("text", "") for block in body["blocks"]) for body in said]
         if [body["role"] for body in said] != ["user", "assistant"] or texts != [self.prompt, ANSWER]:
-            raise Wrong(f"{session} says {texts}, it was asked: {self.prompt}")
+            raise Wrong(f"{session} has {texts} for the prompt {self.prompt}")
 
     def at_each_write(self, verb: str) -> int:
         write = 0
@@ -166,7 +166,7 @@ class Trials:
                 return write - 1
 
     def at_random(self, deaths: int) -> int:
-        """Starts as many as it takes until so many were killed."""
+        """Starts processes until the given number was killed."""
         died = started = 0
         while died < deaths:
             if started > 20 * deaths:

@@ -21,7 +21,7 @@ SOURCES = {
     "zsh": "autoload -U compinit; compinit -u -D; source <(perdure completion zsh)",
     "fish": "perdure completion fish | source",
 }
-# As it is installed: found in a folder, and first run by the first Tab.
+# As installed: found in a folder, and loaded by the first Tab.
 AUTOLOADED = "fpath=($HOME/site $fpath); autoload -U compinit; compinit -u -D"
 
 
@@ -46,7 +46,7 @@ class CompletionTest(unittest.TestCase):
         return json.loads(said.stdout)["session"]
 
     def lines(self) -> dict[str, str]:
-        """What is typed before a Tab, and what then stands there."""
+        """What is typed before a Tab, and the resulting line."""
         session, other = self.ids[1], self.ids[0]
         unique = session[: len(os.path.commonprefix([session, other])) + 1]
         pending = json.loads(self.folder.run("pending", "--json").stdout)["items"]
@@ -76,7 +76,7 @@ class CompletionTest(unittest.TestCase):
         for number, line in enumerate((STARTED[shell], load)):
             terminal.type(line)
             terminal.press("Enter")
-            # Not as it is typed.
+            # Not while typing.
             terminal.type(f"echo rea''dy{number}")
             terminal.press("Enter")
             terminal.await_text(f"^ready{number}")
@@ -86,10 +86,10 @@ class CompletionTest(unittest.TestCase):
                 terminal.press("Enter")
                 terminal.type(typed)
                 terminal.press("Tab")
-                # fish shows in grey what it would suggest; what is typed after it takes that away.
+                # fish shows a suggestion in grey; typing removes it.
                 terminal.type("#")
                 terminal.await_text(rf"{re.escape(wanted)} ?#")
-                # Not C-c: a signal may come before what was typed, and leave the line as it is.
+                # Not C-c: the signal may arrive before the typed text, and leave it on the line.
                 terminal.press("C-u")
 
     def test_a_session_without_a_title_is_told_by_its_opening(self):

@@ -1,4 +1,4 @@
-"""Every exit code that the reference names, reached. exits_test.py PERDURE"""
+"""Produces every exit code that the reference names. exits_test.py PERDURE"""
 
 import pathlib
 import re
@@ -9,7 +9,7 @@ import unittest
 from agent_folder import AgentFolder, Gate, end_of
 
 PROGRAM = ""
-# What each verb that opens a store is given to come as far as that.
+# The arguments with which each verb gets as far as opening a store.
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "answer": ("@last", "yes"),
     "approve": ("@last",),
@@ -43,13 +43,13 @@ REFERENCE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference" /
 
 
 def documented_codes() -> set[int]:
-    """Of all commands; that these pages are fresh is another test's."""
+    """The exit codes of all commands. Another test checks that these pages are current."""
     pages = [path.read_text(encoding="utf-8") for path in REFERENCE.glob("*.md")]
     return {int(code) for page in pages for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)}
 
 
 def openers() -> set[str]:
-    """Commands whose pages name everything that opening a store may end with."""
+    """Commands whose pages list every exit code of opening a store."""
     found = set()
     for path in REFERENCE.glob("*.md"):
         codes = {int(code) for code in re.findall(r"^\| (\d+) \|", path.read_text(encoding="utf-8"), re.MULTILINE)}
@@ -140,7 +140,7 @@ class ExitsTest(unittest.TestCase):
         agent = self.folder.write_agent([{"text": "Good day."}], {})
         self.assertEqual(self.folder.run("export", "@last", "-o", "whole").returncode, 0)
         commands = ARGUMENTS | {"run": (agent, "Hello"), "import": ("whole",)}
-        # A chat wants a terminal before it wants a store.
+        # A chat checks for a terminal before it opens a store.
         self.assertEqual(openers() - {"chat"}, set(commands), "a verb that opens a store and is not tried here, or that does not")
         for code, change in ((6, (0, b"no store")), (10, (60, b"\0\0\x7f\xff"))):
             self.greet()

@@ -1,6 +1,6 @@
-"""What can go wrong around a store: a full disk, other programs, no permission, damage. failures_test.py PERDURE
+"""Failures around a store: a full disk, other programs, no permission, damage. failures_test.py PERDURE
 
-Each gets one clear message and its exit code, and nothing that was acknowledged is lost.
+Each gives one clear message and its exit code, and loses nothing that was acknowledged.
 """
 
 import fcntl
@@ -29,7 +29,7 @@ class FailuresTest(unittest.TestCase):
         self.path = self.folder.path
 
     def write_notes(self) -> str:
-        """An agent that notes long texts, one after the other; what it noted is in the book."""
+        """An agent that writes long notes, one after the other; the ledger records them."""
         book = self.path / "book"
         note = f'note=$(cat); echo "$note" >> {book}; echo noted'
         look = f'note=$(cat); grep -qxF "$note" {book} || exit 75; echo noted'
@@ -57,7 +57,7 @@ class FailuresTest(unittest.TestCase):
 
 
 class FullDiskTest(FailuresTest):
-    """The store is on a small disk in memory, in a mount namespace of its own."""
+    """The store is on a small RAM disk, in a separate mount namespace."""
 
     def on_small_disk(self, script: str) -> None:
         disk = self.path / "disk"
@@ -77,7 +77,7 @@ class FullDiskTest(FailuresTest):
         return [json.loads(line) for line in self.read(name).splitlines()]
 
     def test_what_was_recorded_stays_and_goes_on_once_there_is_room(self):
-        # KiB: the store itself needs most of them, so it gets full at different writes of the turn.
+        # KiB. The store itself needs most of it, so the disk gets full at different writes of the turn.
         for room in (640, 800, 960, 1120):
             with self.subTest(room):
                 self.doCleanups()
@@ -141,7 +141,7 @@ class FullDiskTest(FailuresTest):
 
 class StoreInUseTest(FailuresTest):
     def ends_of(self, *commands: list[str]) -> list[tuple[int, str, str]]:
-        """All at once: each waits for its turn as long as it may."""
+        """Runs all at once: each waits for the lock as long as allowed."""
         return [end_of(process) for process in [self.folder.start(*words) for words in commands]]
 
     def test_who_gets_no_turn_to_write_says_so(self):
@@ -149,7 +149,7 @@ class StoreInUseTest(FailuresTest):
         before = self.folder.run("log", "@last", "--jsonl").stdout
         writes = [["run", "agent.yaml", "Hello"], ["resume", "@last", "Thanks"], ["rename", "@last", "Other"]]
         with open(self.folder.environment["PERDURE_STORE"] + "-lock", "r+b") as lock:
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)  # The byte that a writer holds.
+            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)  # The byte that a writer locks.
             for code, out, err in self.ends_of(*writes, ["sessions"]):
                 self.assertEqual((code, out), (5, ""), err)
                 self.assertRegex(err, r"\Aperdure: no turn to write within \d+ ms: [^\n]+\nMore: perdure help \w+\n\Z")
@@ -170,7 +170,7 @@ class StoreInUseTest(FailuresTest):
 
 class ReadOnlyTest(FailuresTest):
     def as_somebody(self, *words: str) -> subprocess.CompletedProcess:
-        """As one whom permissions stop: root is not."""
+        """Runs as an unprivileged user, because root ignores file permissions."""
         drop = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
         return subprocess.run(
             [*drop, self.path / "perdure", *words],
@@ -285,7 +285,7 @@ class DamageTest(FailuresTest):
 
     def test_a_newer_format_is_refused_and_untouched(self):
         content = bytearray(self.store.read_bytes())
-        content[60:64] = b"\0\0\x7f\xff"  # Where SQLite keeps a user's version of the database.
+        content[60:64] = b"\0\0\x7f\xff"  # The offset of SQLite's user_version.
         self.store.write_bytes(content)
         for words in (["sessions"], ["run", "agent.yaml", "Hello"], ["resume", "@last"], ["rename", "@last", "New"]):
             with self.subTest(words):

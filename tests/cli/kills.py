@@ -1,15 +1,15 @@
-"""`perdure run` killed with SIGKILL at random times, and resumed until it is done.
+"""Kills `perdure run` with SIGKILL at random times, and resumes it until it is done.
 
 usage: kills.py PERDURE PROGRAMS [--kills N] [--seed N] [--each N]
 
 An agent orders a chair: it looks, reserves, pays, calls a carrier, writes a letter, books. Its tools are
-programs over a server that counts what really took effect (tests/world; PROGRAMS is the folder of
-world_server and world_program). A run is killed after a random time, or after a random number of the
-events that it tells; then a resume is, and so on. A call that is left in doubt is settled truthfully, as
-somebody would who looks into the vendor's book. In the end each operation must have taken effect once.
+clients of a server that counts real effects (tests/world; PROGRAMS is the folder of world_server and
+world_program). A run is killed after a random time, or after a random number of printed events; then its
+resume is killed, and so on. A call in doubt is resolved truthfully, by the vendor's ledger. At the end
+each operation must have taken effect once.
 
-It prints how often each phase of a turn was hit: which commit was the last when it died. With --each every
-phase must have been hit so often.
+It prints how often each phase of a turn was hit: the last commit before the death. With --each N, every
+phase must have been hit at least N times.
 """
 
 import argparse
@@ -36,7 +36,7 @@ PHASES = {
 }
 OPERATIONS = ("reserve-1", "pay-1", "carrier-1", "mail-1", "book-1")
 RESPONSES = [
-    # Long, so that there is time to die before it is recorded.
+    # Long, to leave time to die before it is recorded.
     {
         "text": "First I look what a chair costs and what a stool would cost instead, so that nobody pays too much.",
         "calls": [{"name": "price", "args": {"op": "price-1"}}, {"name": "price", "args": {"op": "price-2"}}],
@@ -46,7 +46,7 @@ RESPONSES = [
     {"calls": [{"name": "mail", "args": {"op": "mail-1"}}, {"name": "book", "args": {"op": "book-1"}}]},
     {"text": "The chair is on its way."},
 ]
-# How each tool asks the world, and whether it can be verified.
+# How each tool calls the world, and whether it can be verified.
 TOOLS = {
     "price": ("look", False),
     "reserve": ("keyed", False),
@@ -62,7 +62,7 @@ class Wrong(Exception):
 
 
 class Book:
-    """The world's server, and what it has in its book."""
+    """The world's server and its ledger."""
 
     def __init__(self, programs: pathlib.Path, folder: AgentFolder):
         self.socket = str(folder.path / "world.socket")
@@ -91,9 +91,9 @@ class Book:
 
 
 class Trial:
-    """One order, from its first run to its end."""
+    """One order, from its first run until it is done."""
 
-    span = 0.6  # Seconds that a run takes, about; as the last one did.
+    span = 0.6  # Estimated duration of a run in seconds: that of the last one.
 
     def __init__(self, arguments: argparse.Namespace, chance: random.Random):
         self.chance = chance
@@ -133,14 +133,14 @@ class Trial:
 
     def words(self) -> list[str]:
         row = self.session()
-        if row is None or row["head"] == 0:  # Nothing of it was recorded.
+        if row is None or row["head"] == 0:  # Nothing was recorded.
             return ["run", self.agent, "Order a chair", "--jsonl"]
-        # Of one that died before its first message was recorded, that has to be said again.
+        # If it died before its first message was recorded, the message is sent again.
         message = ["Order a chair"] if self.phase() == 0 else []
         return ["resume", row["id"], *message, "--jsonl"]
 
     def go(self, may_die: bool) -> int | None:
-        """Runs it on; its exit code, or nothing if it was killed."""
+        """Runs or resumes it. Returns its exit code, or None if it was killed."""
         process = self.folder.start(*self.words())
         if may_die and self._killed(process):
             self.phases[self.phase()] += 1
@@ -163,7 +163,7 @@ class Trial:
         return True
 
     def phase(self) -> int:
-        """Which commit was the last: what stands at the end of the log."""
+        """The last commit, by the last entry of the log."""
         log = self.folder.run("log", "@last", "--jsonl")
         has_calls = False
         for entry in reversed([json.loads(line) for line in log.stdout.splitlines()]):
@@ -179,7 +179,7 @@ class Trial:
         return 0
 
     def settle(self) -> None:
-        """Looks into the vendor's book, once the program that made the call is gone."""
+        """Resolves the call by the vendor's ledger, once the program that made the call has ended."""
         pending = json.loads(self.folder.run("pending", "@last", "--json").stdout)["items"]
         if not pending:
             raise Wrong("it needs attention, and nothing is pending")
@@ -211,7 +211,7 @@ def await_end(pid: int) -> None:
 
 
 def play(trial: Trial, kills: int) -> int:
-    """Kills it at most so often, and brings it to its end; how often it was killed."""
+    """Kills it at most that often, then runs it to its end. Returns how often it was killed."""
     killed = 0
     while True:
         began = time.monotonic()

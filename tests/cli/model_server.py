@@ -1,7 +1,7 @@
-"""A model on this machine that speaks Chat Completions: it says what a script says, in small pieces.
+"""A model server on this machine that speaks Chat Completions and streams a script in small pieces.
 
-The response to a conversation with n messages of the assistant is the one at index n, so that whoever
-resumes goes on rightly.
+The response to a conversation with n assistant messages is the one at index n, so a resume continues
+at the right response.
 """
 
 import http.server
@@ -10,21 +10,21 @@ import threading
 
 
 class ModelServer:
-    """Serves until it is closed. `pause` is waited for before each piece: a stop, not a sleep.
+    """Serves until it is closed. Waits for `pause` before each piece: an event, not a sleep.
 
-    A response that has a `status` is refused with it."""
+    A response with a `status` is sent as that HTTP error."""
 
     def __init__(self, responses: list, pause: float = 0.0):
         self.bought = [0] * len(responses)
         self.requests: list[dict] = []  # Their bodies.
-        self.keys = set()  # As they were sent.
+        self.keys = set()  # As sent.
         self._closing = threading.Event()
         owner = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_POST(self):  # noqa: N802: the base class names it so.
+            def do_POST(self):  # noqa: N802: the name is the base class's.
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 index = sum(message["role"] == "assistant" for message in body["messages"])
                 owner.bought[index] += 1
@@ -42,7 +42,7 @@ class ModelServer:
                         self.wfile.write(b"data: " + piece.encode() + b"\n\n")
                         self.wfile.flush()
                 except (BrokenPipeError, ConnectionResetError):
-                    pass  # Whoever asked is dead.
+                    pass  # The client is dead.
                 self.close_connection = True
 
             def log_message(self, *_):

@@ -1,9 +1,10 @@
-"""Does what the pages say, and compares what it prints: pages_test.py PERDURE REFUND_DESK [PAGE…] [--write]
+"""Runs the commands of the pages, and compares their output: pages_test.py PERDURE REFUND_DESK [PAGE…] [--write]
 
-Of README.md and every page below docs/ that has a block `sh`. Such a block is run in one shell, after those before it on its page,
-in a folder of its own; the block `text` that follows is what it prints. Ids, times and places differ from run to
-run, and are not compared. MODEL_URL leads to a model on this machine that says what the refund desk's script says,
-DESK to the folder of the refund desk. After a change that is meant, --write puts what is printed into the pages.
+Covers README.md and every page below docs/ that has a block `sh`. The blocks of a page run in one shell, in
+order, in a folder of their own; the block `text` that follows one is its expected output. Ids, times and
+paths differ from run to run, and are not compared. MODEL_URL is a model server on this machine that plays
+the refund desk's script, DESK the folder of the refund desk. After an intended change, --write updates the
+pages.
 """
 
 import difflib
@@ -43,7 +44,7 @@ def alike(text: str) -> str:
 
 
 def blocks_of(page: pathlib.Path) -> list[tuple[str, str]]:
-    """Each script, and what it is to print."""
+    """Each script, and its expected output."""
     found: list[tuple[str, str]] = []
     for kind, body in BLOCK.findall(page.read_text(encoding="utf-8")):
         if kind == "sh":
@@ -54,7 +55,7 @@ def blocks_of(page: pathlib.Path) -> list[tuple[str, str]]:
 
 
 def write_into(page: pathlib.Path, printed: list[str]) -> None:
-    """Every block `text` becomes what the scripts before it printed."""
+    """Replaces every block `text` by the output of the scripts before it."""
     left = iter(printed)
     said = ""
 
@@ -69,7 +70,7 @@ def write_into(page: pathlib.Path, printed: list[str]) -> None:
 
 
 def printed_by(scripts: list[str], environment: dict[str, str]) -> tuple[list[str], str]:
-    # What a page leaves running ends with it. A process that a tool kills must not make the shell speak.
+    # Programs that a page leaves running end with it. The shell must not report a process that a tool kills.
     shell = "trap 'kill $(jobs -p) 2>/dev/null' EXIT\n"
     shell += "".join(f"echo '{MARK}'\n{{\n{script}}} 2>&1\n" for script in scripts)
     with tempfile.TemporaryDirectory(prefix="perdure-pages-") as place:

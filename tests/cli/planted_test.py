@@ -1,4 +1,4 @@
-"""A key is planted; all that the program says and leaves is searched for it. planted_test.py PERDURE"""
+"""Plants a key, then searches all output and all files of the program for it. planted_test.py PERDURE"""
 
 import base64
 import json
@@ -16,7 +16,7 @@ PROGRAM = ""
 KEY = "sk-planted-7d20c94be15fa836"
 MARKER = "a-word-like-any-other-40718"
 MEDDLING = "test -s store.db && touch seen; echo x >> agent.yaml; rm -f store.db-wal"
-# The model looks for the key with every tool it has.
+# The model searches for the key with every tool it has.
 CURIOUS = [
     {"calls": [{"name": "read_file", "args": {"path": ".key"}}]},
     {"calls": [{"name": "search_files", "args": {"pattern": "planted"}}]},
@@ -30,7 +30,7 @@ CURIOUS = [
 
 
 def has_key(content: bytes) -> bool:
-    """In base64 a word is one of three texts, by where it begins; their ends depend on neighbours."""
+    """In base64 a text has one of three forms, by its offset; its ends depend on its neighbours."""
     forms = [KEY.encode(), KEY.encode().hex().encode()]
     forms += [base64.b64encode(before + KEY.encode())[4:-8] for before in (b"", b"x", b"xy")]
     return any(form in content for form in forms)
@@ -57,7 +57,7 @@ class PlantedTest(unittest.TestCase):
         return done.stdout
 
     def chat(self, line: str, answer: str) -> None:
-        """In a terminal, so that the line is remembered."""
+        """In a terminal, so that the line gets into the history."""
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
             [self.folder.program, "chat", "@last"],
@@ -74,7 +74,7 @@ class PlantedTest(unittest.TestCase):
         while select.select([ours], [], [], PATIENCE)[0]:
             try:
                 said += os.read(ours, 1 << 16)
-            except OSError:  # Nobody is at the other end any more.
+            except OSError:  # The other end is closed.
                 break
             if answer.encode() in said and not leaves:
                 leaves = os.write(ours, b"/quit\r") > 0
@@ -84,7 +84,7 @@ class PlantedTest(unittest.TestCase):
         self.said += said.decode(errors="replace")
 
     def leave_traces(self, agent: str) -> None:
-        """All that people look at a session with."""
+        """Runs every command that shows a session."""
         before = self.folder.path.joinpath("agent.yaml").read_text()
         self.assertIn("I found nothing.", self.run_program("run", agent, MARKER))
         self.assertEqual(self.folder.path.joinpath("agent.yaml").read_text(), before)
@@ -94,7 +94,7 @@ class PlantedTest(unittest.TestCase):
             self.run_program(*words)
             self.run_program(*words, "--json")
         self.run_program("export", "@last", "--output", "all.bundle")
-        self.session = json.loads(self.run_program("show", "@last", "--json"))["session"]["id"]  # Names its history.
+        self.session = json.loads(self.run_program("show", "@last", "--json"))["session"]["id"]  # The name of its history file.
 
     def expect_no_key(self) -> None:
         self.assertEqual(self.server.keys, {f"Bearer {KEY}"})

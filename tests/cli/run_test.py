@@ -44,7 +44,7 @@ class RunTest(unittest.TestCase):
         return json.loads(self.folder.run("show", "@last", "--json").stdout)["session"]
 
     def leave_dead(self, spec: dict) -> None:
-        """A run that is killed while its tool is at the gate."""
+        """Leaves a run that was killed while its tool was at the gate."""
         agent = self.folder.write_agent(CALL, spec)
         process = self.folder.start("run", agent, "Do it")
         self.gate.await_arrival()
@@ -159,7 +159,7 @@ class RunTest(unittest.TestCase):
     def test_the_first_signal_stops_the_turn_and_it_can_go_on(self):
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             with self.subTest(number):
-                # Asked to stop, the program ends, and says that nothing happened.
+                # Asked to stop, the program ends, and reports that nothing happened.
                 first = f"trap 'exit 75' TERM; {self.gate.shell()} & wait"
                 command = f"test -e second.{number} || {{ touch second.{number}; {first}; }}; {DONE}"
                 agent = self.folder.write_agent(CALL, tool(command))
@@ -208,7 +208,7 @@ class RunTest(unittest.TestCase):
         self.assertIn("Paid order 4711", told)
 
     def test_a_second_signal_leaves_at_once(self):
-        # The program does not care that it is asked to stop.
+        # The program ignores the request to stop.
         agent = self.folder.write_agent(CALL, tool(f"trap '' TERM; {DONE}; {self.gate.shell()}", timeout="50s"))
         process = self.folder.start("run", agent, "Do it")
         self.gate.await_arrival()
@@ -341,7 +341,7 @@ class RunTest(unittest.TestCase):
 
     def test_a_server_that_is_not_there_is_waited_for_aloud_in_every_form(self):
         with socket.socket() as held:
-            held.bind(("127.0.0.1", 0))  # Nobody listens there, and nobody else gets it.
+            held.bind(("127.0.0.1", 0))  # No server listens on this port, and no other process gets it.
             url = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
             model = {"provider": "openai", "id": "small", "base_url": url, "retry_for": "1s"}
             agent = self.folder.write_agent([], {}, model=model)

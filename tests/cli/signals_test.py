@@ -1,4 +1,4 @@
-"""Signals: whenever one comes, the program ends as documented, and the session goes on. signals_test.py PERDURE"""
+"""Signals: at any moment, the program ends as documented, and the session can be resumed. signals_test.py PERDURE"""
 
 import os
 import pty
@@ -18,7 +18,7 @@ LOOK = {"description": "Looks.", "command": ["/bin/sh", "-c", "echo seen"], "sid
 
 
 def block() -> None:
-    """Until main watches for them, signals wait: the kernel and the loader would end the program by one."""
+    """Blocks signals until main handles them: before that, the default action would end the program."""
     signal.pthread_sigmask(signal.SIG_BLOCK, EXITS)
 
 
@@ -72,10 +72,10 @@ class SignalsTest(unittest.TestCase):
                     self.assertIn(said[0], (0, code), said)
                     begun = re.search(r"^Session (ses_\w+)", said[2], re.MULTILINE)
                     if not begun:
-                        continue  # It ended before anything was promised.
+                        continue  # It ended before anything was acknowledged.
                     for j in range(3):
                         again = self.signalled(number, j * span / 4, "resume", begun[1])
-                        # A read-only call is asked a limited number of times: then it waits for a person.
+                        # A read-only call has a limited number of attempts: then it waits for a person.
                         self.assertIn(again[0], (0, 7, code), again)
                     ended = self.folder.run("resume", begun[1])
                     self.assertIn(ended.returncode, (0, 7), ended.stderr)
@@ -168,7 +168,7 @@ class SignalsTest(unittest.TestCase):
         told = self.folder.run("cat", "@last", "--messages").stdout
         for mask in ("SigBlk", "SigIgn"):
             signals = int(re.search(rf"{mask}:\s+([0-9a-f]+)", told)[1], 16)
-            self.assertEqual(signals & 0x7FFFFFFF, 0, told)  # Higher ones are libc's own.
+            self.assertEqual(signals & 0x7FFFFFFF, 0, told)  # Higher ones belong to libc.
 
 
 if __name__ == "__main__":

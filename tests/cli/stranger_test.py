@@ -1,4 +1,4 @@
-"""Clumsy and hostile use: closed streams, empty words, no home, hang-ups, two at once. stranger_test.py PERDURE"""
+"""Unusual and hostile use: closed streams, empty arguments, no home folder, hang-ups, two at once. stranger_test.py PERDURE"""
 
 import json
 import os
@@ -51,7 +51,7 @@ class StrangerTest(unittest.TestCase):
         self.assertEqual(self.folder.run("check").returncode, 0)
 
     def test_an_empty_variable_deletes_nothing(self):
-        self.hello()  # The only session, and without a title.
+        self.hello()  # The only session; it has no title.
         said = self.shell('perdure delete "$UNSET" --yes')
         self.assertEqual(said.returncode, 2, said.stderr)
         self.assertEqual(self.folder.run("show", "@last").returncode, 0)
@@ -147,7 +147,7 @@ class StrangerTest(unittest.TestCase):
         self.assertFalse((self.folder.path / "store.db-journal").exists())
 
     def take_in(self, title: str) -> None:
-        """Out of a store of somebody else, into this one."""
+        """Imports from another user's store into this one."""
         bundle = str(self.folder.path / f"{title}.bundle")
         self.assertEqual(self.folder.run("export", title, "-o", bundle).returncode, 0)
         self.folder.environment["PERDURE_STORE"] = str(self.folder.path / f"{title}.db")

@@ -20,7 +20,7 @@ PROGRAM = ""
 
 
 class Terminal:
-    """One window of a tmux server of its own, with a shell in it."""
+    """One window of a separate tmux server, with a shell in it."""
 
     def __init__(self, folder: AgentFolder, columns: int = 100, rows: int = 30):
         self._socket = str(folder.path / f"tmux.{columns}")
@@ -32,7 +32,7 @@ class Terminal:
         output = folder.path / f"output.{columns}"
         os.mkfifo(output)
         self._output = os.open(output, os.O_RDWR | os.O_NONBLOCK)
-        self.written = b""  # All that programs wrote to it, also what is no longer to be seen.
+        self.written = b""  # Everything that programs wrote to it, including what scrolled away.
         self._tmux("pipe-pane", f"cat > {shlex.quote(str(output))}")
 
     def _tmux(self, *words: str) -> str:
@@ -45,12 +45,12 @@ class Terminal:
         return int(self._tmux("display-message", "-p", "#{pane_pid}"))
 
     def children(self) -> list[int]:
-        """What the shell runs."""
+        """The processes that the shell runs."""
         shell = self._shell()
         return [int(pid) for pid in pathlib.Path(f"/proc/{shell}/task/{shell}/children").read_text().split()]
 
     def close(self) -> None:
-        """Returns when the shell and what runs in it are gone: they hold files of the folder."""
+        """Returns when the shell and its processes have ended: they hold files of the folder."""
         watched = [os.pidfd_open(pid) for pid in (self._shell(), *self.children())]
         self._tmux("kill-server")
         for each in watched:
@@ -71,7 +71,7 @@ class Terminal:
         return self._tmux("capture-pane", "-p", "-e")
 
     def await_text(self, pattern: str) -> str:
-        """Looks again each time that something was written."""
+        """Checks again after each output."""
         deadline = time.monotonic() + PATIENCE
         while not re.search(pattern, screen := self.screen(), re.MULTILINE):
             left = deadline - time.monotonic()
@@ -177,7 +177,7 @@ class TerminalTest(unittest.TestCase):
         terminal.await_text("1 turn, 1 step")
         terminal.type("/quit")
         terminal.press("Enter")
-        # What is typed before the shell has its terminal back is lost.
+        # Text typed before the shell has its terminal back is lost.
         terminal.await_text(r"Go on: perdure chat ses_\w+\s+\$ *$")
         terminal.type("clear; perdure chat @last")
         terminal.press("Enter")
@@ -192,7 +192,7 @@ class TerminalTest(unittest.TestCase):
         terminal.await_text("Go on: perdure chat ses_")
 
     def said_in_a_chat(self, settings: str, *typed: bytes, columns: int = 100) -> list[str]:
-        """What is recorded of lines that are typed under such settings of the environment."""
+        """What is recorded of lines typed with these environment variables."""
         self.hello()
         terminal = self.terminal(columns)
         terminal.type(f"clear; env {settings} perdure chat agent.yaml")
@@ -269,7 +269,7 @@ class TerminalTest(unittest.TestCase):
         self.assertIn("Blue", self.folder.run("log", "@last", "--channel", "approvals").stdout)
 
     def chat_in_a_turn(self) -> Terminal:
-        """In which a tool runs until it is asked to stop."""
+        """A chat whose tool runs until it is asked to stop."""
         gate = Gate(self.folder)
         command = f"trap 'exit 75' TERM; {gate.shell()} & wait"
         self.folder.write_agent(
@@ -289,7 +289,7 @@ class TerminalTest(unittest.TestCase):
         terminal = self.chat_in_a_turn()
         terminal.press("C-c")
         terminal.await_text(r"Stopped .interrupted.[^>]*\n> *$")
-        terminal.type("/cost")  # Still there.
+        terminal.type("/cost")  # Still visible.
         terminal.press("Enter")
         terminal.await_text(r"steps, [^>]*\n> *$")
         terminal.press("C-c")
@@ -313,9 +313,9 @@ class TerminalTest(unittest.TestCase):
         terminal.await_text("Ctrl-C again leaves")
         terminal.type("Hello")
         terminal.press("Enter")
-        terminal.await_text(r"Good day\.\n.*\n> *$")  # An empty prompt is there from before.
+        terminal.await_text(r"Good day\.\n.*\n> *$")  # An empty prompt is already there.
         terminal.press("C-c")
-        # Two that the kernel has not delivered yet would be one.
+        # The kernel would merge two undelivered signals into one.
         terminal.await_text(r"again leaves[\s\S]*again leaves[^>]*\n> *$")
         terminal.press("C-c")
         terminal.await_text("left with 130")
@@ -409,10 +409,10 @@ class TerminalTest(unittest.TestCase):
         screen = terminal.await_text("Refund ord.*…")
         self.assertNotIn("TOKENS", screen)
         terminal.press("C-c")
-        terminal.await_text(r"\^Cleft$")  # It ends with a number, as every command does.
+        terminal.await_text(r"\^Cleft$")  # It ends with an exit code, as every command does.
 
     def test_long_work_shows_a_bar_that_is_gone_when_it_is_done(self):
-        # How much is long depends on the machine: more is added until it is.
+        # How much is enough depends on the machine: more is added until it is.
         with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as place:
             self.folder.environment["PERDURE_STORE"] = f"{place}/store.db"
             agent = self.hello()
@@ -426,7 +426,7 @@ class TerminalTest(unittest.TestCase):
                 if "exporting █".encode() in terminal.written:
                     break
             else:
-                self.fail("nobody saw a bar")
+                self.fail("no progress bar appeared")
             self.assertNotIn("█", screen)
             self.assertIn("Exported", screen)
             said = self.folder.run("export", "--output", f"{place}/pipe.bundle")

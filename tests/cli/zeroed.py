@@ -1,11 +1,11 @@
-"""Each row of a store zeroed in its file in turn, as a disk does it, and the sessions resumed.
+"""Zeroes each row of a store in its file in turn, as a failing disk does, and resumes the sessions.
 
 usage: zeroed.py PERDURE
 
-The sums of pages are made anew, so that nothing but the row itself tells. Whatever row it is: a resume ends as
-it does without damage, and the model is asked the very same; or it says that the store is damaged, exits with
-6, and the model is not asked. Of a session that has a call in doubt, too. One row may say less: without its entry in
-the index of ids a session is not found, and not asked about.
+The page sums are recomputed, so only the row itself shows the damage. For every row, either a resume ends
+as it does without damage, and the model gets the same request; or it reports that the store is damaged,
+exits with 6, and the model is not asked. This holds for a session with a call in doubt, too. One exception:
+without its entry in the index of ids a session is not found.
 """
 
 import json
@@ -26,7 +26,7 @@ PAYS = [{"calls": [{"name": "pay", "args": {"what": "chair"}}]}, {"text": "It is
 
 
 def sum_of(page: bytes, number: int) -> bytes:
-    """As src/store/sqlite/engine/summing_vfs.cpp has it."""
+    """As src/store/sqlite/engine/summing_vfs.cpp computes it."""
     one, two = number, 0
     for at in range(0, len(page) - 8, 8):
         one = (one + int.from_bytes(page[at : at + 4], "little") + two) & 0xFFFFFFFF
@@ -45,12 +45,12 @@ def varint(page: bytes, at: int) -> tuple[int, int]:
 
 
 def rows_of(content: bytes, size: int) -> list[tuple[int, int, int]]:
-    """The payload of each cell of a leaf, as page, begin, end. Keys stay, as those of tables are no part of it."""
+    """The payload of each cell of a leaf, as page, begin, end. Keys stay: those of tables are not in the payload."""
     rows = []
     for number in range(1, len(content) // size + 1):
         page = content[(number - 1) * size : number * size]
         head = 100 if number == 1 else 0
-        if page[head] not in (0x0D, 0x0A) or number == 1:  # The first page has the schema, which is no row.
+        if page[head] not in (0x0D, 0x0A) or number == 1:  # The first page has the schema, not rows.
             continue
         for cell in range(int.from_bytes(page[head + 3 : head + 5], "big")):
             at = int.from_bytes(page[head + 8 + 2 * cell : head + 10 + 2 * cell], "big")
@@ -70,7 +70,7 @@ def zeroed(content: bytes, size: int, row: tuple[int, int, int]) -> bytes:
 
 
 class Scene:
-    """A folder with a session in its store, and what a resume of it comes to."""
+    """A folder with a session in its store, and the result of resuming it."""
 
     def __init__(self, program: str, responses: list):
         self.folder = AgentFolder(program)
@@ -142,7 +142,7 @@ def in_doubt(program: str) -> list[str]:
         gate.await_arrival()
         kill(process)
         gate.open()
-        session = scene.session()  # Whoever looks at it writes the log back into the file, as it ends.
+        session = scene.session()  # A reader writes the WAL back into the file when it closes.
         scene.folder.run("check")
         scene.folder.run("rename", session, "A chair")
         return scene.judge("a call in doubt", session, [])

@@ -1,5 +1,5 @@
-# Runs the demonstration of the program that is installed at PREFIX, in FOLDER; it must end as it
-# promises to: one refund, whatever was killed.
+# Runs the demonstration of the program that is installed at PREFIX, in FOLDER; it must end
+# with one refund.
 
 file(REMOVE_RECURSE "${FOLDER}")
 execute_process(COMMAND "${PREFIX}/bin/perdure" demo "${FOLDER}" OUTPUT_VARIABLE said

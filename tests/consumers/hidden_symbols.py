@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Proves by nm that our archives neither offer nor ask for a name of the system's SQLite.
+"""Proves with nm that our archives neither define nor reference a symbol of the system's SQLite.
 
 usage: hidden_symbols.py --nm NM SQLITE_ARCHIVE OTHER_ARCHIVE...
 """

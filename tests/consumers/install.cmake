@@ -1,6 +1,6 @@
 # Installs the build at BUILD into an emptied PREFIX, and checks what a package must hold.
 
-cmake_policy(SET CMP0009 NEW)  # The folder of documents has a link to that of the headers.
+cmake_policy(SET CMP0009 NEW)  # The documents contain a link to the headers.
 file(REMOVE_RECURSE "${PREFIX}")
 execute_process(COMMAND "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${PREFIX}"
                 OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)

@@ -1,4 +1,4 @@
-# Sessions that move from one store to another: every route, every death, a turn in the middle.
+# Moves of sessions between stores: every route, every death, in the middle of a turn.
 
 perdure_test_program(copy_copier SOURCES copy/copier_child.cpp)
 

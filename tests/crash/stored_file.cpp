@@ -13,7 +13,7 @@
 #include "store/sqlite/engine/connection.hpp"
 #include "store/sqlite/engine/line.hpp"
 #include "store/sqlite/engine/rows.hpp"
-#include "store/sqlite/opening/backup.hpp"
+#include "store/sqlite/opening/opening.hpp"
 
 namespace perdure {
 namespace {

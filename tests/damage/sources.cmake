@@ -1,4 +1,4 @@
-# Reading what is no longer what was written, finding it, and saving what is left.
+# Damaged stores: reading, detecting and salvaging them.
 
 perdure_test(
   damage_test

@@ -1,6 +1,7 @@
-"""docs/reference/cpp.md lists every public header: cpp_reference_test.py [--root DIR] [--write].
+"""Checks that docs/reference/cpp.md lists every public header: cpp_reference_test.py [--root DIR] [--write].
 
-What it says of each is the first sentence of the header's own opening comment, and the types that it defines. --write makes the tables anew.
+Its description of a header is the first sentence of the header's opening comment, and the types that it
+defines. --write regenerates the tables.
 """
 
 import argparse
@@ -10,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LAYERS = ("store", "runtime", "agent", "adapters", "core")
-# Of other libraries: who needs one names it.
+# Of other libraries: a user who needs one includes it.
 INTERFACES_OF_OTHERS = {f"perdure/adapters/{name}.hpp" for name in ("checkpointer", "saver")}
 MARKS = re.compile(r"(?<=<!-- made by tests/docs/cpp_reference_test.py -->\n).*(?=<!-- end -->)", re.DOTALL)
 
@@ -39,7 +40,7 @@ def included(file: pathlib.Path) -> set[str]:
 
 
 def outside_umbrella(root: pathlib.Path) -> set[str]:
-    """What an example includes, and perdure.hpp does not lead to."""
+    """Headers that an example includes, but perdure.hpp does not."""
     covered: set[str] = set()
     todo = {"perdure/perdure.hpp"}
     while todo:

@@ -1,15 +1,19 @@
-"""What documents show is what the repository holds: documents_test.py [--root DIR].
+"""Checks that the documents match the repository: documents_test.py [--root DIR].
 
-Of the documents at the root and docs/*.md (STYLE.md alone shows code that exists nowhere): a fenced block after a line `<!-- path -->` must be that file, byte for
-byte; after `<!-- path [name] -->` it must be the part of it that stands between the lines `// [name]`
-and `// [end]`, less its indentation; `[main]` is the function main, at the end of the file. Every C++
-block must have such a line, so that none can rot unseen. A link to a file leads to one. A page that is not
-the index is named by another one, and by docs/llms.txt. Commands that
-they show, and options of theirs, exist. docs/errors has a page for every code of error.hpp, and no other. Of docs/guarantees.md: there are at most 70 rows, each
-has a name of its own and a condition, and names tests that exist. Of docs/concepts/glossary.md: what a word is called in C++ or on the command line
-exists, and the words of ARCHITECTURE.md are all there. A link to a part of a page leads to a heading of it.
-Figures of README.md stand in docs/benchmarks.md, beside a cell of the benchmark that measures them; targets of make exist.
-ARCHITECTURE.md is one page, decisions are short dated files, and the inputs of cmake/Doxyfile exist.
+Checks the documents at the root and below docs/:
+
+- A fenced block after a line `<!-- path -->` is that file, byte for byte. After `<!-- path [name] -->` it is
+  the part between the lines `// [name]` and `// [end]`, less its indentation; `[main]` is the function main,
+  at the end of the file. Every C++ block has such a line, except in STYLE.md.
+- Every link leads to a file, and to a heading in it. Every page but the index is linked from another one,
+  and listed in docs/llms.txt.
+- Commands and options, names of tests, and targets of make exist.
+- docs/errors has one page for every code of error.hpp.
+- docs/guarantees.md has at most 70 rows, each with a unique name, a condition, and tests that exist.
+- docs/concepts/glossary.md: the names in C++ and on the command line exist, and all terms of ARCHITECTURE.md
+  are defined.
+- Figures of README.md are in docs/benchmarks.md, beside the cell of the benchmark that measures them.
+- ARCHITECTURE.md is one page, decisions are short dated files, and the inputs of cmake/Doxyfile exist.
 """
 
 import argparse
@@ -32,7 +36,7 @@ ROW_NAME = re.compile(r"[a-z]+(-[a-z]+)*")
 
 
 def part_of(text: str, name: str | None) -> str | None:
-    """The part of a source by that name, all of it without one; None if there is no such part."""
+    """The named part of a source, or all of it without a name; None if there is no such part."""
     if name is None:
         return text
     shape = r"^(int main\(.*)" if name == "main" else rf"^ *// \[{name}\]\n(.*?)^ *// \[end\]$"
@@ -77,14 +81,14 @@ def link_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str
     index = (root / "docs/llms.txt").read_text(encoding="utf-8")
     listed = set(re.findall(r"^- \[[^\n]*\]\(([^)]+)\)$", index, re.MULTILINE))
     pages = {str(page.relative_to(root / "docs")) for page in documents if page.is_relative_to(root / "docs")}
-    # Their own index names the pages of commands, of errors and of decisions.
+    # Commands, errors and decisions have indexes of their own.
     pages = {page for page in pages if not re.match(r"(reference/cli|errors|decisions)/(?!README)", page)}
     found += [f"docs/llms.txt: {page} is missing, or no page" for page in sorted(pages ^ listed)]
     return found
 
 
 def command_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str]:
-    """A line of a block `console` or `sh` that begins with perdure names a command and options that there are."""
+    """In `console` and `sh` blocks, lines that begin with perdure use existing commands and options."""
     commands = {page.stem: page.read_text(encoding="utf-8") for page in root.glob("docs/reference/cli/*.md")}
     found = []
     for document in documents:
@@ -98,7 +102,7 @@ def command_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[
 
 
 def error_findings(root: pathlib.Path) -> list[str]:
-    """One page for each code, and a row in the table of them."""
+    """Each code has one page, and a row in the index."""
     header = (root / "include/perdure/core/error.hpp").read_text(encoding="utf-8")
     codes = set(re.findall(r"^  (\w+),", header.partition("enum class ErrorCode {")[2].partition("};")[0], re.MULTILINE))
     pages = {page.stem for page in root.glob("docs/errors/*.md")} - {"README"}
@@ -108,7 +112,7 @@ def error_findings(root: pathlib.Path) -> list[str]:
 
 
 def test_name_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str]:
-    """Any page may name a test, `Suite.Test`; then there is one."""
+    """A test that a page names as `Suite.Test` exists."""
     known = tests_there_are(root)
     found = []
     for document in documents:
@@ -137,7 +141,7 @@ def glossary_findings(root: pathlib.Path) -> list[str]:
 
 
 def anchor_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str]:
-    """A heading's anchor is its words in small letters, with dashes between them, as GitHub makes it."""
+    """A heading's anchor is its text in lower case with dashes for spaces, as on GitHub."""
     found = []
     for document in documents:
         for link, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)]+)\)", document.read_text(encoding="utf-8")):
@@ -152,7 +156,7 @@ def anchor_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[s
 
 
 def figure_findings(root: pathlib.Path) -> list[str]:
-    """Each row under "Measured" is the beginning of a row of docs/benchmarks.md, and the cell that measures it."""
+    """Each row under "Measured" is the beginning of a row of docs/benchmarks.md, and names an existing cell."""
     section = (root / "README.md").read_text(encoding="utf-8").partition("## Measured\n")[2].partition("\n## ")[0]
     measured = (root / "docs/benchmarks.md").read_text(encoding="utf-8").splitlines()
     cells = set(re.findall(r'^    "([a-z-]+)": measure_', (root / "bench/cells.py").read_text(encoding="utf-8"), re.MULTILINE))
@@ -184,7 +188,7 @@ def page_findings(root: pathlib.Path) -> list[str]:
 
 
 def doxyfile_findings(root: pathlib.Path) -> list[str]:
-    """What `make docs` reads is there: its inputs and its filter."""
+    """The inputs and the filter of `make docs` exist."""
     text = (root / "cmake/Doxyfile").read_text(encoding="utf-8")
     inputs = re.findall(r"^INPUT += (.+)$", text, re.MULTILINE) + re.findall(r"^INPUT_FILTER += \"awk -f (.+)\"$", text, re.MULTILINE)
     found = [] if len(inputs) == 2 else ["cmake/Doxyfile: names no input, or no filter"]
@@ -202,7 +206,7 @@ def make_findings(root: pathlib.Path, documents: list[pathlib.Path]) -> list[str
 
 
 def tests_there_are(root: pathlib.Path) -> set[str]:
-    """`Suite.Test` of C++, and what CMake calls a script."""
+    """Every `Suite.Test` of C++, and the names of script tests in CMake."""
     sources = [*root.glob("tests/**/*.cpp"), *root.glob("src/**/*_test.cpp")]
     lists = [*root.glob("tests/**/CMakeLists.txt"), *root.glob("tests/**/*.cmake")]
     found = {f"{suite}.{test}" for source in sources for suite, test in TEST_MACRO.findall(source.read_text(encoding="utf-8"))}

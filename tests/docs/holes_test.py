@@ -1,7 +1,7 @@
-"""docs/holes.md says of every hole where we stand, and what it names exists: holes_test.py [--root DIR].
+"""Checks that docs/holes.md states the status of every hole and names existing tests: holes_test.py [--root DIR].
 
 All 52 numbers, in order. A closed hole, or one closed in part, names tests (`TARGET Suite.Test`). A
-hole that is not closed says what comes later.
+hole that is not closed states what comes later.
 """
 
 import argparse
@@ -38,12 +38,12 @@ def row_findings(cells: list[str], known: set[tuple[str, str, str]]) -> list[str
     here = cells[3]
     word = re.match(r"\*\*(Closed|Partly|Open|Not ours)\b", here)
     if not word:
-        return ["says neither Closed, Partly, Open nor Not ours"]
+        return ["is none of Closed, Partly, Open and Not ours"]
     found = [f"there is no test {t[0]} {t[1]}.{t[2]}" for t in TEST.findall(here) if t not in known]
     if word[1] in {"Closed", "Partly"} and not TEST.search(here):
         found.append("closed, but by no test")
     if word[1] in {"Partly", "Open"} and not re.search(r"\blater\b", here):
-        found.append("does not say what comes later")
+        found.append("does not state what comes later")
     return found
 
 

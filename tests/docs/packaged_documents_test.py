@@ -1,7 +1,8 @@
-"""No link of the documents in a package leads nowhere: packaged_documents_test.py [FOLDER] [--with-examples].
+"""Checks that packaged documents have no dead links: packaged_documents_test.py [FOLDER] [--with-examples].
 
-FOLDER is share/doc/perdure of a package, or of an installed tree, which has the examples too. Without it the documents are put into one as scripts/package
-does it; then a link to whatever is there must also have stayed one, and blocks must be as they were.
+FOLDER is share/doc/perdure of a package, or of an installed tree, which has the examples too. Without it the
+documents are prepared as scripts/package does; then links to existing files must still be links, and blocks
+must be unchanged.
 """
 
 import importlib.machinery
@@ -22,7 +23,7 @@ def links_of(page: pathlib.Path) -> list[str]:
 
 
 def is_there(folder: pathlib.Path, page: pathlib.Path, link: str) -> bool:
-    # By its name: the folder `include` of an installed tree is a link to that of the headers.
+    # Not resolved: the folder `include` of an installed tree is a link to the headers.
     target = pathlib.Path(os.path.normpath(page.parent.resolve() / link))
     return target.is_relative_to(folder.resolve()) and target.exists()
 
@@ -50,7 +51,7 @@ def changes(folder: pathlib.Path) -> list[str]:
 
 
 def missing_examples(folder: pathlib.Path) -> list[str]:
-    """Every example of the repository is installed, but for its test."""
+    """Every example of the repository is installed, except its test."""
     wanted = {path.relative_to(ROOT) for path in (ROOT / "examples").rglob("*") if path.is_file()}
     wanted = {name for name in wanted if not re.search(r"_test\.py$|__pycache__", str(name))}
     found = [] if wanted else ["there are no examples"]

@@ -1,4 +1,4 @@
-# What documents show is what the repository holds.
+# Checks that the documents match the repository.
 
 add_test(NAME documents COMMAND Python3::Interpreter "${CMAKE_CURRENT_LIST_DIR}/documents_test.py")
 set_tests_properties(documents PROPERTIES LABELS docs TIMEOUT 600)

@@ -1,9 +1,9 @@
-"""docs/reference/store-format.md has the tables that there are: store_format_test.py [--root DIR] [--write].
+"""Checks that docs/reference/store-format.md lists the existing tables: store_format_test.py [--root DIR] [--write].
 
-Of SQLite the page asks a real store, and tests/cli/pages_test.py compares. This one needs no server: it reads the columns
-of PostgreSQL's tables out of the scripts that make them, and compares them with the block after the line
-`<!-- postgres columns -->`, which --write fills in. The numbers of both formats are those of the code, and each table of either
-backend has a row that says what it is for.
+tests/cli/pages_test.py compares the SQLite part with a real store. This test needs no server: it reads the
+columns of PostgreSQL's tables from the scripts that create them, and compares them with the block after the
+line `<!-- postgres columns -->`, which --write fills in. It also checks that both format numbers are those of
+the code, and that each table of either backend has a row with its purpose.
 """
 
 import argparse
@@ -17,7 +17,7 @@ TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE (?:perdure\.)?(\w+) \((.*?)\)(?:
 
 
 def tables_of(text: str) -> dict[str, list[str]]:
-    """Tables and their columns, in order, as scripts make and change them."""
+    """Tables and their columns, in order, as the scripts create and change them."""
     text = re.sub(r"--[^\n]*", "", text)
     tables: dict[str, list[str]] = {}
     for name, body in TABLE.findall(text):
@@ -44,7 +44,7 @@ def findings(root: pathlib.Path, page: str) -> list[str]:
             found.append(f"does not say `{backend}: format {number_in(root, header)}.`")
     rows = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     there_are = set(postgres) | set(sqlite)
-    found += [f"no row says what table {name} is for" for name in sorted(there_are - rows)]
+    found += [f"no row describes table {name}" for name in sorted(there_are - rows)]
     found += [f"there is no table {name}" for name in sorted(rows - there_are)]
     shown = BLOCK.search(page)
     if not shown or shown[0] != columns_text(postgres):

@@ -1,5 +1,5 @@
-# What several test programs share, compiled once: doubles, scripts, the world's client, servers of
-# models, and the main of the tests. A program takes from the archives what it names.
+# Shared by several test programs, compiled once: doubles, scripts, the world's client, model servers,
+# and the main of the tests. A program links what it uses from the archives.
 
 include(postgres_programs)
 if(NOT PERDURE_POSTGRES_PROGRAMS)
@@ -12,7 +12,7 @@ set(program "")
 if(PERDURE_BUILD_CLI)
   set(program "$<TARGET_FILE:perdure_program>")
 endif()
-# These are compiled alone, because they name folders of the machine.
+# Compiled alone, because they contain paths of the machine.
 set_source_files_properties(
   doubles/places.cpp PROPERTIES COMPILE_DEFINITIONS
                      "PERDURE_SOURCE_ROOT=\"${PROJECT_SOURCE_DIR}\";PERDURE_PROGRAM=\"${program}\"")

@@ -1,4 +1,4 @@
-# A standby that takes over, and a store that was restored.
+# Promotion of a standby, and restored stores.
 
 perdure_test(
   failover_test

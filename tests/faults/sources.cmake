@@ -1,5 +1,5 @@
-# Faults of the world around the store: each call to the files fails, memory and descriptors
-# run out, files vanish or may not be written.
+# Faults of the environment: each file call fails, memory and descriptors run out, files vanish or
+# cannot be written.
 
 perdure_test(
   faults_test

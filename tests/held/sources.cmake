@@ -1,5 +1,5 @@
-# Who holds a session: every opener against every holder, the program among them, and what a fork(2)
-# inherits.
+# Ownership of sessions: every opener against every holder, including the program, and objects inherited
+# by fork(2).
 
 if(PERDURE_BUILD_CLI)
   perdure_test(

@@ -1,5 +1,5 @@
-# Holes of the systems we looked at, by the numbers of docs/holes.md: each shown not to be ours.
-# Those of the book's chapter that its own checkpointer closes are in book_test.
+# Holes of the systems we looked at, by the numbers of docs/holes.md, each shown to be closed here.
+# Holes of the book's chapter that the checkpointer closes are in book_test.
 
 perdure_test(
   holes_test

@@ -1,8 +1,8 @@
-# Providers against servers on the loopback that speak the vendors' formats, well or badly.
+# Providers against loopback servers that speak the vendors' formats, correctly or not.
 
 perdure_test_program(model_server SOURCES models/server_program.cpp)
 
-# A server of TLS is for the tests alone: libcurl brings its own client.
+# The TLS server is only for the tests: libcurl has its own client.
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS SSL)
 perdure_test(
   models_test
@@ -18,7 +18,7 @@ perdure_test(
 perdure_test(endless_answers_test SOURCES models/client.cpp models/endless_test.cpp LABELS models)
 target_link_libraries(models_test PRIVATE OpenSSL::SSL)
 
-# The servers satisfy the vendors' own clients, which npm brings into the build's folder.
+# The servers are checked with the vendors' own clients, installed by npm into the build folder.
 set(clients "${CMAKE_CURRENT_LIST_DIR}/sdk/clients.py")
 set(clients_folder "${PROJECT_BINARY_DIR}/tests/model_clients")
 add_test(NAME models.clients_install COMMAND Python3::Interpreter "${clients}" install "${clients_folder}")

@@ -13,6 +13,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure::models {
 namespace {

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Mutates the lines that a change touched, one at a time, and says how many of the bugs the tests catch.
+"""Mutates the lines that a change touched, one at a time, and reports how many of the bugs the tests catch.
 
 usage: mutate_change.py [BASE] --tests SUITE.TEST... [--most N] [--jobs N]
 
 The change is the working tree against BASE (a commit; HEAD without one), in C++ sources that are not
-tests. Conditions are turned round, && and || and comparisons exchanged, statements removed, numbers
-made one larger, and functions left early. The tests are named as in mutants.toml: `Suite.Test`, also
+tests. Conditions are negated, && and || and comparisons exchanged, statements removed, numbers made one
+larger, and early returns inserted. The tests are named as in mutants.toml: `Suite.Test`, also
 `Suite.Test/sqlite`, or `Suite.*` for all of a suite. Nothing is kept: the bugs are planted in the
-copy in build/mutants/tree, as run.py does it. Read the ones that survive: a test may be missing, or
-the line does nothing. Bugs that do not build, crash or hang say nothing and are left out of the score.
+copy in build/mutants/tree, as by run.py. Examine the survivors: a test may be missing, or the line has
+no effect. Bugs that do not build, crash or hang prove nothing and do not count in the score.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def is_balanced(text):
 
 
 def condition_of(code):
-    """Where the condition of an if or a while begins and ends, without its initialiser; None if it ends on another line."""
+    """The range of the condition of an if or a while, without its initialiser; None if it ends on another line."""
     opened = re.match(r"\s*(?:} )?(?:else )?(?:if|while) (?:constexpr )?\(", code)
     ends = (at for at in range(opened.end(), len(code)) if code[at] == ")" and is_balanced(code[opened.end() : at])) if opened else iter(())
     end = next(ends, None)
@@ -39,17 +39,17 @@ def condition_of(code):
 
 
 def without_strings(line):
-    """As long as the line, with nothing in its strings and comments."""
+    """The line at the same length, with strings and comments blanked."""
     line = re.sub(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])+\'', lambda found: '"' + "_" * (len(found[0]) - 2) + '"', line)
     return re.sub(r"//.*", lambda found: " " * len(found[0]), line)
 
 
 def mutations_of(line):
-    """What becomes of a line: (what was done, the other line)."""
+    """The mutations of a line: (description, mutated line)."""
     if NO_CODE.match(line):
         return
     code = without_strings(line)
-    # Operators stand between spaces, as clang-format has it; < and > of templates do not.
+    # clang-format puts spaces around operators, but not around < and > of templates.
     for found in re.finditer(r"(?<= )(&&|\|\||==|!=|<=|>=|<|>|\+|-)(?= )", code):
         yield f"{found[0]} is {SWAPS[found[0]]}", line[: found.start()] + SWAPS[found[0]] + line[found.end() :]
     for found in re.finditer(r"\b(true|false|any_of|all_of|(?<=std::)(?:min|max))\b", code):
@@ -68,7 +68,7 @@ def mutations_of(line):
 
 
 def changed_lines(root, base):
-    """(file, number) of each line that is new against the base."""
+    """(file, number) of each line that was added since the base."""
     command = ["git", "diff", "--unified=0", "--no-color", base, "--", "src/*.cpp", "src/*.hpp", "include/*.hpp"]
     file = None
     for line in subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines():

@@ -1,4 +1,4 @@
-"""Which bugs mutate_change.py makes of a line, and of which lines: mutate_change_test.py"""
+"""Which bugs mutate_change.py creates, and for which lines: mutate_change_test.py"""
 
 import pathlib
 import subprocess

@@ -3,16 +3,16 @@
 
 usage: run.py [--only REGEX] [--jobs N] | --check       (--root DIR: of another repository)
 
-mutants.toml has the bugs. The repository, as it is in the working tree, is copied to
-build/mutants/tree and built there as `make test` builds it, so that the compiler cache has most of
-it; then each bug is planted, the program of its test is built and run, and the bug is taken out.
+mutants.toml has the bugs. The working tree is copied to build/mutants/tree and built
+there as `make test` builds it, so that most of it comes from the compiler cache. Then each bug is
+planted, the program of its test is built and run, and the bug is removed.
 
   caught    the program builds, and the named test fails an assertion
   SURVIVED  the named test passes
-  ERROR     it does not build, or the test crashes, exits, throws or runs too long: this proves nothing
+  ERROR     it does not build, or the test crashes, exits, throws or times out: this proves nothing
 
---check builds nothing. It says whether every bug can be planted, belongs to a row of
-docs/guarantees.md and names a test of that row, and whether every row has a bug.
+--check builds nothing. It checks that every bug can be planted, belongs to a row of
+docs/guarantees.md and names a test of that row, and that every row has a bug.
 """
 
 import argparse
@@ -34,10 +34,10 @@ from pathlib import Path
 MUTANTS_MAX = 100
 TEST_SECONDS = 240
 TEST_MACRO = re.compile(r"^(?:TEST(?:_P|_F)?|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)
-# A bug may leave something unused. It is built all the same.
+# A bug may leave a variable unused; it must still build.
 WARNINGS = ("parentheses", "unused-but-set-variable", "unused-function", "unused-parameter", "unused-variable")
 QUIET = "".join(f'#pragma GCC diagnostic ignored "-W{name}"\n' for name in WARNINGS) + "#line 1\n"
-SCRIPT_TARGET = "perdure_program"  # What a test that is a script runs.
+SCRIPT_TARGET = "perdure_program"  # The program that a script test runs.
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Mutant:
     test: str
 
     def row(self, rows):
-        """The name of a row, or what is before a suffix of ours."""
+        """The row: the bug's name, or its part before the suffix."""
         fitting = [row for row in rows if self.name == row or self.name.startswith(row + "-")]
         return max(fitting, key=len, default=None)
 
@@ -104,7 +104,7 @@ def run(command, **options):
 
 
 def run_group(command, folder):
-    """Ends what takes too long, with the processes that it started, and is None then."""
+    """Runs a command. On a timeout, ends it with its child processes and returns None."""
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace", "start_new_session": True}
     with subprocess.Popen(command, cwd=folder, **options) as process:
         try:
@@ -116,7 +116,7 @@ def run_group(command, folder):
 
 
 class Tree:
-    """A copy of the repository, built; a bug at a time is in it."""
+    """A built copy of the repository that holds one bug at a time."""
 
     def __init__(self, root, jobs):
         self.root, self.jobs = root, jobs
@@ -197,7 +197,7 @@ class Tree:
         return self.try_out(mutant.file, sound.replace(mutant.find, mutant.put), [mutant.test])
 
     def try_out(self, file, text, tests):
-        """What becomes of the tests with this text in that file: ("caught" or "SURVIVED" or "ERROR", why)."""
+        """The result of the tests with this text in that file: ("caught" or "SURVIVED" or "ERROR", why)."""
         path = self.path / file
         sound = path.read_text()
         path.write_text(QUIET + text if path.suffix in (".cpp", ".hpp") else text)
@@ -214,7 +214,7 @@ class Tree:
             path.write_text(sound)
 
     def require_green(self, tests):
-        """Without a bug they must pass, or failing with one means nothing."""
+        """Without a bug the tests must pass, or a failure with one proves nothing."""
         said = self.build({self.program(test) for test in tests})
         if said is not None:
             sys.exit(f"the tree without any bug does not build:\n{said[-4000:]}")
@@ -239,7 +239,7 @@ def main():
         sys.exit("there is no mutant of that name")
     begun = time.monotonic()
     tree = Tree(chosen.root, chosen.jobs)
-    # Those of one program and one file follow each other: less is built between them.
+    # Bugs of one program and one file follow each other, so that less is rebuilt.
     mutants.sort(key=lambda mutant: (tree.program(mutant.test), mutant.file))
     tree.require_green(sorted({mutant.test for mutant in mutants}))
     print(f"built, and green without a bug, after {time.monotonic() - begun:.0f} s", flush=True)

@@ -1,4 +1,4 @@
-"""What run.py calls caught, survived and an error, shown with a repository of two files: run_test.py"""
+"""The outcomes of run.py (caught, survived, error), on a repository of two files: run_test.py"""
 
 import pathlib
 import subprocess

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Unpacks the packages into empty roots and runs the program there: package_test.py FOLDER.
 
-A root holds what its package says it needs, file by file, and nothing else: no compiler, no shell, no
-library by accident. For the .deb, that is the packages it depends on, and those that they depend on, as
-they are installed on this machine; for the tarball, libc6 alone. An agent is run and resumed there. Then
-the shell is added that every Debian has, and the demonstration is run.
+A root holds what its package declares, file by file, and nothing else: no compiler, no shell, no
+accidental library. For the .deb, that is the packages it depends on, directly or not, as installed on this
+machine; for the tarball, libc6 alone. An agent is run and resumed there. Then the shell that every Debian
+has is added, and the demonstration is run.
 """
 
 import json
@@ -46,7 +46,7 @@ def with_all_they_need(packages: list[str]) -> set[str]:
     waiting = list(packages)
     while waiting:
         name = waiting.pop()
-        # Virtual ones are some installed package's; what is not there was never needed here.
+        # Virtual packages are provided by an installed one; a missing package was not needed here.
         if name in known or not is_installed(name):
             continue
         known.add(name)
@@ -54,7 +54,7 @@ def with_all_they_need(packages: list[str]) -> set[str]:
     return known
 
 
-# Debian calls them essential: no system is without them.
+# Essential packages: every Debian system has them.
 SHELL = ["bash", "coreutils", "dash", "sed"]
 AGENT = """\
 name: tested
@@ -115,7 +115,7 @@ def try_out(root: Root, prefix: str, version: str) -> None:
         code, said = root.run(program, *words)
         expect(code == 0 and hint in said, f"perdure {' '.join(words)} does not run in an empty root", (code, said))
     code, said = root.run(program, "sessions", "--store", "/tmp/none.db")
-    expect(code == 3 and "there is no store" in said, "it does not say that there is no store", (code, said))
+    expect(code == 3 and "there is no store" in said, "it does not report that the store is missing", (code, said))
     code, said = root.run(f"{prefix}/lib/perdure/refund-desk/refund_desk", "order")
     expect(code == 75 and "REFUND_DESK" in said, "the refund desk does not run", (code, said))
     try_agent(root, program)
@@ -126,7 +126,7 @@ def try_out(root: Root, prefix: str, version: str) -> None:
 
 
 def try_agent(root: Root, program: str) -> None:
-    """Begun by one process, decided by another, gone on with by a third."""
+    """Started by one process, approved by a second, continued by a third."""
     (root.path / "tmp/agent.yaml").write_text(AGENT.replace("PROGRAM", program))
     (root.path / "tmp/script.json").write_text(json.dumps(SCRIPT))
     at = ["--store", "/tmp/store.db"]
@@ -142,7 +142,7 @@ def try_agent(root: Root, program: str) -> None:
 
 
 def try_servers(root: Root, program: str) -> None:
-    """There are no servers, so it says that none answers."""
+    """There are no servers, so it reports that none answers."""
     (root.path / "tmp/far.yaml").write_text(FAR_AGENT)
     for words, hint in (
         (["sessions", "--store", "postgres://nobody@127.0.0.1:9/none"], "127.0.0.1"),
@@ -177,13 +177,13 @@ def check_deb(deb: pathlib.Path) -> None:
         run("dpkg-deb", "-x", deb, folder)
         check_contents(root.path / "usr")
         try_out(root, "/usr", version)
-        # Exact: nothing is declared that no library is needed of.
+        # Minimal: every declared package provides a needed library.
         binaries = [root.path / "usr/bin/perdure", root.path / "usr/lib/perdure/refund-desk/refund_desk"]
         wanted = set().union(*(needed_by(binary) for binary in binaries))
         for package in declared:
             files = {pathlib.Path(line).name for line in run("dpkg", "-L", package).splitlines()}
             expect(bool(files & wanted), f"{package} is declared, and nothing of it is needed", wanted)
-        # And enough: the root holds nothing else, so without one of them it does not even start.
+        # And sufficient: the root holds nothing else, so without one of them it would not start.
         root.remove(next(name for name in declared if name.startswith("libfmt")))
         expect(root.run("/usr/bin/perdure", "version")[0] != 0, "the root holds more than was declared")
     print(f"{deb.name}: runs on {len(declared)} declared packages: {', '.join(declared)}")

@@ -1,12 +1,12 @@
-# PostgreSQL for the tests: the server that a whole run shares, and what happens to stores on it.
-# perdure_test(… POSTGRES) asks for the server. Nothing runs without one, so it has to be there.
+# PostgreSQL for the tests: the server shared by a run, and the tests of stores on it.
+# perdure_test(… POSTGRES) requires the server; it must be installed.
 
-# The keeper of the shared server. It goes on behind ctest's back, and ends with it.
+# Runs the shared server in the background, and ends with ctest.
 perdure_test_program(postgres_cluster SOURCES postgres/cluster_program.cpp)
 add_test(NAME postgres_cluster COMMAND postgres_cluster --detach --watch parent)
 set_tests_properties(postgres_cluster PROPERTIES FIXTURES_SETUP postgres TIMEOUT 600)
 
-# What happens to a store when its server, its connections or its neighbours fail.
+# Failures of the server, of connections, and of other clients.
 perdure_test(
   pg_faults_test
   SOURCES agent/billed_agent.cpp postgres/billed_crash_test.cpp postgres/lost_replies_test.cpp
@@ -14,7 +14,7 @@ perdure_test(
   LABELS postgres
   POSTGRES)
 
-# How it is started, reached, woken, kept and what it costs; and the doubles for that.
+# Start, connection, notification, upkeep and cost; and the doubles for them.
 perdure_test(
   pg_ways_test
   SOURCES contract/store_contract.cpp

@@ -1,5 +1,4 @@
-# The loss of power: at every sync and around every write, the disk keeps what was synced and
-# some of the rest.
+# Power loss: at every sync and around every write, the disk keeps what was synced and some of the rest.
 
 perdure_test(
   power_test

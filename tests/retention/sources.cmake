@@ -1,4 +1,4 @@
-# Forgetting over SQLite: what the file holds, how long a slice takes, who goes on meanwhile.
+# Prune, erase and delete on SQLite: the content of the file, the time of a slice, concurrent work.
 
 perdure_test(
   retention_test

@@ -1,4 +1,4 @@
-# Checkpoint savers: the conformance suite on ours and on wrong ones, and processes that die.
+# Checkpoint savers: the conformance suite on ours and on faulty ones, and killed processes.
 
 perdure_test_program(saver_putter SOURCES saver/putter.cpp)
 

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Runs the crash, power, fault, damage, property, simulation and fuzz tests for long, with fresh seeds.
+"""Runs the crash, power, fault, damage, property, simulation and fuzz tests for a long time, with fresh seeds.
 
 usage: run.py [--minutes N] [--seed N] [--full] [--programs DIR]
 
 Round after round until the time is up, each with the next seed: SIGKILL under load from two
 processes, deaths during recovery and while the WAL is written back (other samples each round),
 power cuts with several disks each, failing calls, random operation sequences, simulated lives of
-sessions, PostgreSQL servers that are restarted and fail over under load, sessions that change hands among
-processes which are killed and stopped, deaths of sessions among real effects, of whole agents, of the program that
-runs them and of those who copy a store, and the fuzz targets, whose executions are counted. The first failure
-ends it, and the command that repeats it is printed. --full instead sweeps every pair of deaths and of power cuts, every fault and every
-damage once, which takes hours.
+sessions, PostgreSQL servers that are restarted and fail over under load, sessions that move among
+processes which are killed and stopped, deaths of sessions among real effects, of whole agents, of the
+program that runs them and of a mover between stores, and the fuzz targets, whose executions are counted.
+It ends at the first failure, and prints the command that repeats it. --full instead sweeps every pair of
+deaths and of power cuts, every fault and every damage once, which takes hours.
 """
 
 import argparse
@@ -30,11 +30,11 @@ DISKS = 4
 SEQUENCES = 100
 LIVES = 4000  # of the simulation, each round
 FUZZ_SECONDS = 30  # for each target, each round
-# Of PostgreSQL: what is done to servers and to those who use them, and how often each round.
+# PostgreSQL: what is done to servers and their clients, and how often in each round.
 SERVERS = (("herd_test", "*", 40), ("pg_faults_test", "Restarts.UnderLoad*", 30), ("failover_test", "FailOver.*", 5))
 FULL = ("damage_test", "faults_test", "memory_test", "power_test", "crash_test", "agent_sweep_test",
         "effects_test", "copy_test")
-# "power: 724 cuts, 969 disks, 0 violations": what a test says it swept.
+# "power: 724 cuts, 969 disks, 0 violations": the summary that a test prints.
 SWEPT = re.compile(r"^(?P<who>[^:\n]+): (?P<counts>.+), 0 violations$", re.MULTILINE)
 
 Command = tuple[dict[str, str], list[str]]
@@ -78,7 +78,7 @@ def run(command: Command, totals: collections.Counter) -> bool:
         print(done.stdout + done.stderr)
         print(f"soak: failed (exit code {done.returncode}). Again:\n  " + " ".join(again))
         return False
-    if words[1].endswith("kills.py"):  # Which phases of a turn were hit, and how often.
+    if words[1].endswith("kills.py"):  # How often each phase of a turn was hit.
         print(done.stdout, end="", flush=True)
     for target, count in re.findall(r"^fuzz: (\w+) +(\d+) executions$", done.stdout, re.MULTILINE):
         totals[f"fuzz {target}: executions"] += int(count)
@@ -94,7 +94,7 @@ def print_counts(totals: collections.Counter) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="long tests with seeds nobody chose")
+    parser = argparse.ArgumentParser(description="long tests with random seeds")
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000_000))
     parser.add_argument("--full", action="store_true", help="every pair of deaths and cuts, every fault, once")

@@ -32,7 +32,9 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/read.hpp"
 #include "thrown/throwing.hpp"
+#include "tools/secret_ref.hpp"
 
 namespace perdure {
 namespace {

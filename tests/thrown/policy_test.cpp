@@ -28,6 +28,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/read.hpp"
 #include "thrown/throwing.hpp"
 
 namespace perdure {

@@ -1,4 +1,4 @@
-# A user's code that throws, or is not there: each callback, each moment, each kind of thrown thing.
+# User callbacks that throw or are empty: each callback, each moment, each kind of exception.
 
 perdure_test(
   thrown_test

@@ -1,7 +1,5 @@
 // What is left of a program is found by its record and its mark, and nobody else is harmed.
 
-#include "tools/process/leftovers.hpp"
-
 #include <csignal>
 #include <cstdint>
 #include <filesystem>

@@ -15,6 +15,7 @@
 #include "perdure/agent/tools.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

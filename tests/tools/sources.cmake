@@ -1,8 +1,8 @@
-# Tools as they meet others: a JSON Schema validator of npm, real programs, a real sandbox.
+# Tools with external parts: a JSON Schema validator from npm, real programs, a real sandbox.
 
 perdure_test_program(schema_verdicts SOURCES tools/schema/verdicts.cpp)
 
-# ajv, as its lock file has it, in the build's folder.
+# ajv, as pinned by its lock file, in the build folder.
 set(oracle_folder "${PROJECT_BINARY_DIR}/tests/ajv")
 add_test(
   NAME schema_oracle_packages

@@ -1,4 +1,4 @@
-# Stores of every format. upgrade_maker writes the files of the present one (maker.cpp).
+# Stores of every format. upgrade_maker writes the files of the current one (maker.cpp).
 
 perdure_test_program(upgrade_maker SOURCES upgrade/maker.cpp)
 perdure_test_program(upgrade_opener SOURCES upgrade/opener_child.cpp)

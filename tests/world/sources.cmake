@@ -1,5 +1,4 @@
-# The world: a server that counts real effects. Who plays a session against it names world_server
-# among its PROGRAMS.
+# The world: a server that counts real effects. A test that uses it lists world_server in PROGRAMS.
 
 perdure_test_program(world_server SOURCES world/server.cpp world/network.cpp world/vendor.cpp)
 perdure_test_program(world_caller SOURCES world/caller.cpp)

@@ -2,39 +2,15 @@
 //
 //   input ─► request ─► response ─► calls ─► results ─► request … ─► answer
 //
-// Each arrow is a commit (runtime/session.hpp), and the loop keeps nothing that is not in the log:
-// what to do next follows from the session's state alone. So a process may die anywhere, and
-// the process that resumes the session continues with that very step. A request whose response was lost
-// counts as spent, and is made again.
+// Each arrow is a commit, and the loop keeps nothing that is not in the log: what to do next follows
+// from the session's state alone. So a process may die anywhere, and the process that resumes the
+// session continues with that very step. docs/agents.md says what ends a turn, and what is done with
+// money, refused calls, cut-off responses, plans and messages that arrive meanwhile.
 //
-// What ends a turn is TurnStop. Reasons that people should see in a list of sessions
-// (limits, budget, an unfinished plan, a model that failed) set the session to `waiting` and say
-// why. And:
-//
-// - Calls are checked before they are recorded (permissions.hpp). A "no" is a result that the model
-//   gets; nothing is dispatched. "Ask" is an approval that the session waits for.
-// - Money. The most that a request may cost is reserved with it. If that is not there, the request is
-//   not made: `budget`. A response that was paid for is recorded in any case, and its calls are made:
-//   they cost no model's money, and their results wait for the day the budget is raised
-//   (Session::set_budget). A session with a budget runs no model without a price.
-// - A response that was cut off is recorded as partial; its calls are not made, and the model is asked
-//   to continue. Its cost is taken to be all that was reserved, unless the provider reports it.
-// - A response at its limit of tokens (`length`) is an answer if it asks for no calls: the turn is
-//   `completed`, and the report says that it is cut short. If it does, they are made, except the last:
-//   that one may lack its end.
-// - `paused`: the provider gets the same conversation again.
-// - A final answer with an unfinished plan is refused twice, with what is missing.
-// - What a user says comes before calls that an interrupted turn did not begin: those are
-//   `cancelled`, and the model gets that as their result. Without input they are made.
-// - Messages that arrive meanwhile (Mail::say) are taken in before the next request. A pause or a
-//   cancellation stops a stream or a tool that runs, within a second, as the caller's stop does.
-//
-// A session is of the agent that it was begun with, known by its digest (agent.hpp). Under
-// another one it continues as OnChange says. The digests are compared before anything is done, also
-// before a call that an earlier process left is looked at: nothing runs under a changed agent that
-// no person accepted. Once it continues, all of it follows the new agent: its setup, and its rules for
-// calls, those that were left or are in doubt included. A tool that is gone cannot be asked: what is
-// not known of its calls stays in doubt.
+// A session is of the agent that it was begun with, known by its digest: a line for each part,
+// `PART HASH` (agent_file.hpp makes one). Under another one it continues as OnChange says. The digests
+// are compared before anything is done: nothing runs under a changed agent that no person accepted.
+// Once it continues, all of it follows the new agent, calls that were left or are in doubt included.
 //
 // Threads: an Agent may be used by many; an AgentSession by one at a time.
 
@@ -68,16 +44,14 @@
 
 namespace perdure {
 
-// How a turn ends, and what an observer sees while it runs. Whatever the reason for its end, the session's log is whole, and the session can be run
-// again: by another process, on another day.
-
+/// How a turn ended. Whatever the reason, the log is whole, and the session can be run again.
 enum class TurnStop : std::uint8_t {
   completed,        ///< The model answered.
   max_iterations,   ///< Limits::iterations.
   deadline,         ///< Limits::time.
   budget,           ///< The next request could cost more than there is.
   incomplete_plan,  ///< It answered for the third time with an unfinished plan.
-  loop,             ///< The same call was refused refusals_max times (permissions.hpp).
+  loop,             ///< The same call was refused three times.
   needs_attention,  ///< A call is in doubt: a person has to resolve it.
   waiting,          ///< For an approval, an answer, or a time.
   interrupted,      ///< Stopped, paused or cancelled from outside.
@@ -85,7 +59,6 @@ enum class TurnStop : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view to_string(TurnStop stop);
-[[nodiscard]] std::optional<TurnStop> turn_stop_from(std::string_view text);
 
 struct TurnReport {
   TurnStop stop = TurnStop::completed;
@@ -97,21 +70,17 @@ struct TurnReport {
   bool has_unknown_cost = false;     ///< A model without a price answered.
   Position head = 0;                 ///< All up to here is recorded.
   std::optional<Waiting> waiting{};  ///< For what, where a call waits.
-  /// What is wrong with the folder of its notes, in words; empty: nothing is.
-  std::string scratchpad_problem{};
+  std::string scratchpad_problem{};  ///< With the folder of its notes; empty: there is none.
 };
 
 /// Whether a response of the session came from a model without a price, in whichever process: its
-/// tokens are counted, its cost is unknown, and the session's total is without it.
+/// cost is unknown, and the session's total is without it.
 [[nodiscard]] bool has_unknown_cost(const State& state);
 /// Of one response.
 [[nodiscard]] bool has_unknown_cost(const Message& response);
 
-// What an agent does, while it does it: for a terminal, a server, a test.
-//
-// What a model streams is not recorded yet: it may be cut off, and said again. What `Recorded`
-// names is in the log, and stays. An observer cannot change anything: what it throws is ignored, each
-// time, and reported nowhere; what it misses is in the log as well.
+// What an agent does, while it does it. What a model streams is not recorded yet: it may be cut off,
+// and said again. What `Recorded` names is in the log, and stays.
 
 /// A tool begins to run.
 struct CallStarted {
@@ -154,25 +123,24 @@ struct TurnEnded {
 using AgentEvent = std::variant<CallStarted, CallReturned, CallTold, CallWaits, Recorded,
                                 BudgetWarning, ModelFailed, TurnEnded>;
 
-/// A line of a tool that runs (runtime/calls.hpp): of its output, if it is a program. Without
-/// secrets, as results are; any bytes but line ends. It is recorded nowhere.
+/// A line of a tool that runs: without secrets, any bytes but line ends, recorded nowhere.
 struct CallProgress {
   Position call = 0;
   std::string_view tool{};
   std::string_view line{};
 };
 
-/// One at a time, though `CallStarted`, `CallReturned` and progress come on threads of their own, of
-/// which several may run; of one call in that order, nothing after `CallReturned`. A tool does not
-/// wait while an observer hears of its progress; its return does.
+/// Told one thing at a time, though calls and progress come on threads of their own; of one call in
+/// their order, nothing after `CallReturned`. A tool does not wait while an observer hears of its
+/// progress. What an observer throws is ignored.
 class AgentObserver : public ModelObserver {
  public:
   virtual void on_event(const AgentEvent& event);
   virtual void on_progress(const CallProgress& progress);
 };
 
-/// An observer of lambdas: `session.run(input, {.on_text = [](std::string_view piece) { … }})`. Each
-/// is called as the method of that name is; one that is empty is passed over.
+/// An observer of lambdas: `session.run(input, {.on_text = [](std::string_view piece) { … }})`. One
+/// that is empty is passed over.
 struct ObserveWith {
   std::function<void(std::string_view piece)> on_text{};
   std::function<void(std::string_view piece)> on_reasoning{};
@@ -182,35 +150,19 @@ struct ObserveWith {
   std::function<void(const CallProgress& progress)> on_progress{};
 };
 
-// The agent.
-
-/// What ends a turn before the agent is done. A session that a limit stopped gets fresh limits when it is
-/// run again; a turn that a process left in the middle does not: its iterations and its time count. Money is
-/// limited by the session's budget, over its whole life.
+/// What ends a turn before the agent is done. A session that a limit stopped gets fresh limits when
+/// it is run again; a turn that a process left in the middle does not.
 struct Limits {
-  /// Responses of the model, from the last word of a user on.
-  std::int64_t iterations = 50;
-  /// Of a turn; empty: none. It stops a response that is being received and calls that run, as a
-  /// caller's stop does. Only time counts in which a process runs the turn; of a process that was
-  /// killed, that up to its last response.
+  std::int64_t iterations = 50;  ///< Responses of the model, from the last word of a user on.
+  /// Of a turn, as long as a process runs it; empty: none. It stops a response that is being received
+  /// and calls that run, as a caller's stop does.
   std::optional<Duration> time{};
-  /// Responses in a row that were cut off, and asked for again.
-  std::int64_t cut_offs = 2;
-  /// The session is warned, once, when so much of its budget is used.
-  std::int64_t warn_percent = 80;
+  std::int64_t cut_offs = 2;       ///< Responses in a row that were cut off, and asked for again.
+  std::int64_t warn_percent = 80;  ///< Of the budget: the session is warned, once.
   bool operator==(const Limits&) const = default;
 };
 
-/// How often a final answer is refused while the plan is unfinished.
-inline constexpr std::int64_t plan_refusals_max = 2;
-
-// A session whose agent is not the one that it was begun with.
-//
-// An agent is known by its digest: a line for each part, `PART HASH` (agent_file.hpp makes one of an
-// agent file). A session records the one it was begun with, and each one that it went on with
-// (runtime/state.hpp).
-
-/// What is done when it is resumed.
+/// What is done when a session is resumed whose agent has changed.
 enum class OnChange : std::uint8_t {
   go_on,   ///< Written "continue": with the new agent, and the log says so.
   ask,     ///< Only if a person accepts it.
@@ -222,9 +174,6 @@ enum class OnChange : std::uint8_t {
 [[nodiscard]] std::vector<std::string> changed_parts(std::string_view recorded,
                                                      std::string_view now);
 
-class ToolWatch;
-struct GuardedSources;
-
 struct AgentSpec {
   /// Of sessions it begins. Its tools are the toolbox's. Sessions keep theirs, unless they continue
   /// under a changed agent.
@@ -235,8 +184,8 @@ struct AgentSpec {
   Cadence cadence{};
   Limits limits{};
   std::optional<std::int64_t> budget_micros{};  ///< Of sessions it begins; empty: no limit.
-  /// Where the notes of its sessions are also files (runtime/state.hpp): read by resume, written
-  /// at the end of each run. Empty: nowhere.
+  /// Where the notes of its sessions are also files: read by resume, written at the end of each run.
+  /// Empty: nowhere.
   std::string scratchpad_folder{};
   Prices prices = Prices::built_in();
   /// A provider for one session. Throwing or returning null fails the turn before it begins.
@@ -245,16 +194,7 @@ struct AgentSpec {
   OnChange on_change = OnChange::ask;
 };
 
-/// What sessions of an agent share.
-struct AgentServices {
-  Store* store = nullptr;
-  Clock* clock = nullptr;
-  IdSource* ids = nullptr;
-  /// Shared with tools, which may outlive their time.
-  std::shared_ptr<ToolWatch> watch{};
-  /// Where clock and ids are kept; shared with sessions, which may go after their agent.
-  std::shared_ptr<const GuardedSources> sources{};
-};
+struct AgentServices;
 
 /// A session that this process runs, and the provider that knows its conversation.
 class AgentSession {
@@ -265,16 +205,14 @@ class AgentSession {
 
   /// Runs until the agent rests, or something ends the turn. Without input it continues with what is
   /// left to do; if that is nothing, the report says how the last turn ended. Input cancels the calls
-  /// that were not begun, unless one of them waits for a person's decision. The input of a turn
-  /// that cannot begin (a call waits) is recorded, and waits with it. To run a session that is paused
-  /// is to resume it.
+  /// that were not begun, unless one of them waits for a person's decision: then it waits, too. To
+  /// run a session that is paused is to resume it.
   ///
   /// `stop`: text that came is recorded as partial, tools that run are asked to stop, what came of
   /// them is recorded: `interrupted`.
   /// Fails: as Provider::prepare; in the provider's words if no response comes, and then the session
   /// waits, and says why; `invalid_argument` for a budget and a model without a price, or if
-  /// make_provider returned none; `unavailable` if the user's code threw, and names it; as Session's
-  /// methods.
+  /// make_provider returned none; `unavailable` if the user's code threw; as Session's methods.
   Result<TurnReport> run(std::optional<Message> input, AgentObserver& observer,
                          const std::stop_token& stop = {});
   /// The same, watched by lambdas, or by nothing.
@@ -286,12 +224,10 @@ class AgentSession {
 
  private:
   friend class Agent;
-  AgentSession(const AgentSpec& spec, AgentServices services, Session session);
-
-  const AgentSpec* spec_;
-  AgentServices services_;
-  Session session_;
   struct Held;
+  AgentSession(Session session, Held held);
+
+  Session session_;
   // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
   std::shared_ptr<Held> held_;
 };
@@ -299,20 +235,17 @@ class AgentSession {
 struct ResumeOptions {
   Duration wait{0};        ///< For an owner that lives.
   std::stop_token stop{};  ///< Ends that wait: `lease_held`.
-  /// The person who accepts that the session continues under a changed agent, where OnChange::ask
-  /// requires one; the log keeps the name. Empty: no person does.
+  /// The person who accepts that the session continues under a changed agent; the log keeps the name.
+  /// Empty: no person does.
   std::string accepted_by{};
-  /// Continues although entries of it are damaged: the model is asked without them.
-  bool accepts_damage = false;
+  bool accepts_damage = false;  ///< The model is asked without the entries that are damaged.
 };
 
 struct ResumedAgent {
   AgentSession session;
-  RecoveryReport
-      report{};  ///< Without calls: those are run's part, which can be watched and stopped.
+  RecoveryReport report{};             ///< Without calls: those are made by `run`.
   std::vector<std::string> changed{};  ///< Parts of the agent that are not as they were.
-  /// What is wrong with the folder of its notes, in words; empty: nothing is.
-  std::string scratchpad_problem{};
+  std::string scratchpad_problem{};    ///< With the folder of its notes; empty: there is none.
 };
 
 class Agent {
@@ -327,28 +260,25 @@ class Agent {
   Agent& operator=(const Agent&) = delete;
 
   /// Setup, budget and digest are the spec's, unless `session` has its own. Its input is recorded
-  /// with it, and answered by `run` without input.
-  /// Fails: as Runtime::create.
+  /// with it, and answered by `run` without input. Fails: as Runtime::create.
   [[nodiscard]] Result<AgentSession> begin(SessionSpec session = {});
-  /// Takes the session up. Calls that an earlier process left are made or found out about by the
-  /// next `run`.
-  /// Fails: as Runtime::open and Runtime::recover; `conflict` if its agent has changed, about
-  /// "agent_changed" if a person may accept that, about "agent_refused" if not; the message names the
-  /// parts. Then nothing was taken over: not even a dead owner's lease. `corrupted`, about "damage",
-  /// if the model would be asked without what it said or was told (find_damage).
+  /// Takes the session up. Calls that an earlier process left are made by the next `run`.
+  /// Fails: as Runtime::resume; `conflict` if its agent has changed, about "agent_changed" if a person
+  /// may accept that, about "agent_refused" if not: then nothing was taken over, not even a dead
+  /// owner's lease; `corrupted`, about "damage", if the model would be asked without what was there.
   [[nodiscard]] Result<ResumedAgent> resume(const SessionId& id, const ResumeOptions& options = {});
 
   [[nodiscard]] Runtime& runtime() { return *runtime_; }
   [[nodiscard]] const AgentSpec& spec() const { return *spec_; }
 
  private:
-  Agent(std::unique_ptr<const AgentSpec> spec, AgentServices services);
+  Agent(std::unique_ptr<const AgentSpec> spec, std::shared_ptr<const AgentServices> services);
 
   /// Whether the session may continue under this agent, as far as can be said without its lease.
   [[nodiscard]] Result<void> agree(const SessionId& id, const ResumeOptions& options);
 
   std::unique_ptr<const AgentSpec> spec_;  ///< At one place: policy and sessions refer to it.
-  AgentServices services_;
+  std::shared_ptr<const AgentServices> services_;
   std::unique_ptr<Runtime> runtime_;
 };
 

@@ -2,11 +2,9 @@
 //
 // docs/reference/agent-file.md has every key; docs/reference/agent.schema.json is what a file is
 // checked by. Nothing is guessed: unknown and doubled keys are refused, and so is a word that
-// readers of YAML take for different things (`no`, `010`, `1e3`). Anchors, aliases and tags are not
-// read.
+// readers of YAML take for different things (`no`, `010`, `1e3`).
 //
-// What is read is plain data. Paths in it are as they were written; relative ones are relative to
-// `folder`. make_agent_spec makes an agent of it.
+// What is read is plain data. Paths in it are as they were written, relative to `folder`.
 
 #pragma once
 
@@ -14,7 +12,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,7 +26,6 @@
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {
@@ -39,22 +35,16 @@ enum class ProviderKind : std::uint8_t { anthropic, openai, scripted };
 struct ModelSpec {
   ProviderKind provider = ProviderKind::anthropic;
   std::string id{};
-  std::string base_url{};  ///< Empty: the vendor's.
   RawJson parameters = RawJson::from_value(Json::Object{});
+  HttpProviderOptions http{};  ///< Without a key.
   std::string key_variable{};  ///< Of the environment; or
   std::string key_file{};      ///< a file. Neither: no key is sent.
-  std::string ca_file{};
-  HttpTimeouts timeouts{};
-  Duration retry_for = RetryOptions{}.total;
-  std::size_t response_bytes_max = HttpProviderOptions{}.response_bytes_max;
-  std::vector<std::pair<std::string, std::string>> headers{};
-  std::int64_t tokens_out_max = HttpProviderOptions{}.tokens_out_max;
   bool cache_hints = AnthropicOptions{}.cache_hints;
   std::string version = AnthropicOptions{}.version;
   bool sends_reasoning = ChatOptions{}.sends_reasoning;
   std::string system_role = ChatOptions{}.system_role;
-  std::string cap_parameter{};  ///< As ChatOptions'.
-  std::string script{};         ///< Its text, for `scripted`.
+  std::string cap_parameter{};
+  std::string script{};  ///< Its text, for `scripted`.
 };
 
 /// A tool that is a program. The program that builds it sets its state folder.
@@ -79,9 +69,8 @@ struct AgentTools {
 
 struct AgentFile {
   std::string name{};
-  std::string folder{};  ///< Of the file, a whole path.
-  /// Whole paths of all that was read: the file, its prompt, its script.
-  std::vector<std::string> sources{};
+  std::string folder{};                ///< Of the file, a whole path.
+  std::vector<std::string> sources{};  ///< Whole paths of the file, its prompt, its script.
   ModelSpec model{};
   std::string system_prompt{};
   std::vector<FileRoot> roots{};
@@ -104,7 +93,6 @@ inline constexpr std::size_t agent_file_bytes_max = std::size_t{1} << 20U;
 using FileReader = std::function<Result<std::string>(const std::filesystem::path& path)>;
 
 /// Reads `text` as the file at `path`; what it refers to (a prompt, a script) comes from `read`.
-/// Pure but for that.
 /// Fails: `invalid_argument`. The message has a line for everything that is wrong, as
 /// `path:line:column: what; what to write instead`, first things first.
 [[nodiscard]] Result<AgentFile> parse_agent(std::string_view text,
@@ -114,26 +102,13 @@ using FileReader = std::function<Result<std::string>(const std::filesystem::path
 /// Fails: as parse_agent; `not_found` or `unavailable` if the file itself cannot be read.
 [[nodiscard]] Result<AgentFile> read_agent_file(const std::filesystem::path& path);
 
-// What an agent file makes: an agent, its tools, its provider; and the digest by which a session knows
-// that its agent is another than it was.
-//
-// The digest of an agent is a line for each part of the file that says what the agent is or may do,
-// with the hash of that part: `model`, `on_doubt`, `permissions`, `roots`, `secrets`,
-// `system_prompt`, `tools`. So two digests alone tell which parts changed, and nothing else needs to
-// be kept. What only says how far a session may go (budget, limits, prices, timeouts, cadence), where
-// its key comes from, and the agent's name are not in it: raising a budget changes no agent. Nor do
-// comments, the order of keys, a default that is written out, or the folder that the file is in. The
-// text of a prompt's file does. The programs of tools are known by their commands only.
-
 /// Where an agent's tools run.
 struct AgentPlace {
-  /// For the key, secrets, and variables that tools are passed.
-  Environment environment{};
-  std::string state_folder{};  ///< Of this machine and user.
-  /// As ExecSpec's state folder; empty: the one above.
-  std::string programs_folder{};
-  /// Whole paths that no tool for files and no sandboxed command sees: the files of the store, for
-  /// one: a tool that writes there could approve its own calls.
+  Environment environment{};      ///< For the key, secrets, and variables that tools are passed.
+  std::string state_folder{};     ///< Of this machine and user.
+  std::string programs_folder{};  ///< As ExecSpec's state folder; empty: the one above.
+  /// Whole paths that no tool for files and no sandboxed command sees, such as the files of the
+  /// store: a tool that writes there could approve its own calls.
   std::vector<std::string> hidden{};
 };
 
@@ -143,9 +118,9 @@ struct AgentPlace {
                                                 const ModelServices& services);
 
 /// Paths that permissions deny are hidden from the tools for files; those that are asked about are
-/// passed over by a search that was not asked about. The files of the key and of secrets, the state
-/// folder and what `place` hides are hidden from tools for files and from sandboxed commands; what
-/// the agent is made of (its file, its prompt, its script, its programs) is only read by them.
+/// passed over by a search. The files of the key and of secrets, the state folder and what `place`
+/// hides are hidden from tools for files and from sandboxed commands; what the agent is made of (its
+/// file, its prompt, its script, its programs) is only read by them.
 /// Fails: `not_found` for a program or a variable that is not there; `invalid_argument` as the tools
 /// say, or for two tools of one name.
 [[nodiscard]] Result<Toolbox> make_toolbox(const AgentFile& file, const AgentPlace& place);
@@ -155,7 +130,11 @@ struct AgentPlace {
                                                               const Environment& environment,
                                                               const ModelServices& services);
 
-/// For changed_parts (agent.hpp).
+/// A line for each part of the file that says what the agent is or may do: `model`, `on_doubt`,
+/// `permissions`, `roots`, `secrets`, `system_prompt`, `tools`. What only says how far a session may
+/// go (budget, limits, prices, timeouts, cadence), where its key comes from, and the agent's name are
+/// not in it; nor are comments, the order of keys, a default that is written out, or the file's
+/// folder. The programs of tools are known by their commands only.
 [[nodiscard]] std::string agent_digest(const AgentFile& file);
 
 }  // namespace perdure

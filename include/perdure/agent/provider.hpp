@@ -1,12 +1,10 @@
-// A model, behind one seam.
+// A model, behind one seam; what its tokens cost; and the providers there are: Anthropic Messages,
+// OpenAI Chat Completions, a script.
 //
-// A Provider object belongs to one session. It builds the body of a request (`prepare`), and
-// makes the request (`send`). Bodies grow with the conversation, so it keeps what it built and
-// gets only what is new. It stores nothing: what `send` returns is committed by its caller,
-// who has committed the request before (runtime/session.hpp).
-//
-// Nothing here fails in the middle without telling what came: a response that was cut off is a
-// value, with all of it that arrived.
+// A Provider object belongs to one session. It builds the body of a request (`prepare`), and makes
+// the request (`send`). Bodies grow with the conversation, so it keeps what it built and gets only
+// what is new. It stores nothing: what `send` returns is committed by its caller. A response that
+// was cut off is a value, with all of it that arrived.
 //
 // Thread safety: none; one thread at a time. `send` may be stopped from any thread.
 
@@ -45,10 +43,8 @@ struct CountedBody {
 /// What a model is to be sent: the setup, and a conversation that is well-formed (provider_messages).
 struct ModelRequest {
   const Setup& setup;
-  /// The conversation begins with so many messages of the one prepared before, as they were.
-  std::size_t kept = 0;
-  /// All that follow them.
-  std::span<const Message> messages{};
+  std::size_t kept = 0;  ///< So many messages, from the first, are as they were prepared before.
+  std::span<const Message> messages{};  ///< All that follow them.
   /// Where nothing is kept: what was counted last of this conversation, by whichever process.
   CountedBody counted{};
   /// Money is limited: the response must not have more tokens than PreparedRequest::tokens_out.
@@ -57,8 +53,7 @@ struct ModelRequest {
 
 /// What a request will be, before it is made.
 struct PreparedRequest {
-  /// Of setup and conversation; the same in every process.
-  Digest digest{};
+  Digest digest{};        ///< Of setup and conversation; the same in every process.
   std::size_t bytes = 0;  ///< Of the body.
   /// An upper estimate: what the provider counted last time, and one token for every two bytes
   /// that are new since. Text of few tokens has four bytes a token.
@@ -76,6 +71,7 @@ enum class StopReason : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view to_string(StopReason reason);
+[[nodiscard]] std::optional<StopReason> find_stop_reason(std::string_view text);
 
 /// Providers count in different ways; here every number means the same for all.
 struct ModelUsage {
@@ -138,8 +134,8 @@ class ModelObserver {
   virtual void on_retry(const RetryNotice& notice);
 };
 
-/// If a method throws, the agent loop takes it for a failure: of `prepare` an `unavailable`, of `send` a
-/// connection that was lost. What was told before is recorded as partial, the cost as unconfirmed.
+/// If a method throws, the agent loop takes it for a failure: of `prepare` an `unavailable`, of
+/// `send` a connection that was lost: what came is recorded as partial, its cost as unconfirmed.
 class Provider {
  public:
   virtual ~Provider();
@@ -157,13 +153,7 @@ class Provider {
   [[nodiscard]] virtual ModelOutcome send(ModelObserver& observer, std::stop_token stop) = 0;
 };
 
-// What tokens cost.
-//
-// Prices are per million tokens, in millionths of a dollar; a user's own table goes over the one
-// that is built in. A model that is in neither has no price: its tokens are counted, and what it
-// costs is not known, which is not the same as nothing.
-
-/// Of one model, in micros per million tokens. 3,000,000 is three dollars.
+/// Of one model, in micros (millionths of a dollar) per million tokens. 3,000,000 is three dollars.
 struct Price {
   std::int64_t input = 0;
   std::int64_t output = 0;
@@ -172,7 +162,8 @@ struct Price {
   bool operator==(const Price&) const = default;
 };
 
-/// A value.
+/// A value. A model that is not in it has no price: its tokens are counted, and what it costs is not
+/// known, which is not the same as nothing.
 class Prices {
  public:
   /// Knows no model.
@@ -181,11 +172,10 @@ class Prices {
   [[nodiscard]] static Prices built_in();
 
   void set(std::string model, const Price& price);
-  /// Takes over the entries of a table, JSON or YAML, in dollars per million tokens:
+  /// Takes over a table, JSON or YAML, in dollars per million tokens:
   /// `my-model: {input: 0.5, output: 2.25, cache_read: 0.05, cache_write: 0.6}`. Without a price
   /// for the cache, reading and writing it cost as input does.
-  /// Fails: `invalid_argument`, with the line, for what is no such table, or says something twice;
-  /// nothing is taken then.
+  /// Fails: `invalid_argument`, with the line, for what is no such table, or says something twice.
   [[nodiscard]] Result<void> override_with(std::string_view text);
 
   /// By its name, or by its name without a date at the end (`-20260101`, `-2026-01-01`) or
@@ -203,16 +193,6 @@ class Prices {
 /// to it, all of the answer used.
 [[nodiscard]] std::int64_t reservation_for(const Price& price, const PreparedRequest& request);
 
-/// The most that the request may have cost of whose usage only a part is known: what was sent, as it
-/// was told if it was, and all that the answer may have.
-[[nodiscard]] std::int64_t most_of(const Price& price, const ModelUsage& told,
-                                   const PreparedRequest& request);
-
-// The providers there are: Anthropic Messages, OpenAI Chat Completions, a script.
-//
-// Chat Completions is also what local and compatible servers speak: say where they are by
-// `base_url`. Connections are encrypted, unless the server is on this machine, or no key is sent.
-
 /// Each restarts when something moves.
 struct HttpTimeouts {
   Duration connect = std::chrono::seconds(10);
@@ -224,8 +204,7 @@ struct HttpTimeouts {
 /// broken on their side, not to be reached. What the provider says it wants to wait is respected;
 /// if that goes beyond `total`, it is not waited for at all.
 struct RetryOptions {
-  Duration first_wait =
-      std::chrono::milliseconds(500);  ///< Doubles, less up to a quarter by chance.
+  Duration first_wait{500};  ///< Doubles, less up to a quarter by chance.
   Duration wait_max = std::chrono::seconds(32);
   Duration total = std::chrono::minutes(5);  ///< From the first attempt to the start of the last.
 };
@@ -239,18 +218,17 @@ struct ModelServices {
   std::function<bool(Duration, const std::stop_token&)> wait{};
 };
 
-/// What all providers over HTTP have in common.
+/// What all providers over HTTP have in common. Connections are encrypted, unless the server is on
+/// this machine, or no key is sent.
 struct HttpProviderOptions {
   std::string base_url{};  ///< Empty: the vendor's.
   ApiKey key{};
-  /// Certificates of whom to trust, for a server of one's own; empty: as the system does.
-  std::string ca_file{};
+  std::string ca_file{};  ///< Certificates of whom to trust; empty: as the system does.
   HttpTimeouts timeouts{};
   RetryOptions retry{};
   /// Of one response's body, as it comes. What passes it is cut off there.
   std::size_t response_bytes_max = std::size_t{32} << 20U;
-  /// Sent as they are: a beta's name, an organisation.
-  std::vector<std::pair<std::string, std::string>> headers{};
+  std::vector<std::pair<std::string, std::string>> headers{};  ///< Sent as they are.
   /// Where the setup's parameters do not say how long a response may be: Anthropic gets this; Chat
   /// Completions in a session with a budget, else it is only assumed.
   std::int64_t tokens_out_max = 8192;
@@ -269,9 +247,8 @@ struct ChatOptions {
   /// Reasoning goes back in the field in which it came, to servers that want it (DeepSeek,
   /// OpenRouter …); those that refuse it say false.
   bool sends_reasoning = true;
-  /// The parameter by which a response is held to `tokens_out_max` where money is limited. Empty: what
-  /// OpenAI wants, `max_completion_tokens`, or at another base URL what nearly all servers know,
-  /// `max_tokens`.
+  /// The parameter by which a response is held to `tokens_out_max` where money is limited. Empty:
+  /// `max_completion_tokens` for OpenAI, or at another base URL `max_tokens`.
   std::string cap_parameter{};
 };
 
@@ -279,6 +256,7 @@ struct ChatOptions {
 [[nodiscard]] Result<std::unique_ptr<Provider>> make_anthropic(AnthropicOptions options,
                                                                const ModelServices& services);
 
+/// Also what local and compatible servers speak: `base_url` says where they are.
 /// Fails: as make_anthropic.
 [[nodiscard]] Result<std::unique_ptr<Provider>> make_chat_completions(
     ChatOptions options, const ModelServices& services);
@@ -287,10 +265,9 @@ struct ChatOptions {
 ///
 /// `{"responses": [{"reasoning", "text", "calls": [{"id", "name", "args"}], "stop", "usage", "model",
 /// "fails": [{"code", "message", "may_be_paid", "status"}], "cut_off"}]}`, all of it optional. The
-/// response to a conversation with n messages of the assistant is the one at index n, so that a
-/// process that resumes goes on rightly. `fails` are answers of the first attempts that this
-/// object makes at it; `cut_off`, a text, ends the response with that error.
-/// Fails: `invalid_argument` for text that is no such script, with the place in it.
+/// response to a conversation with n messages of the assistant is the one at index n. `fails` are
+/// answers of the first attempts that this object makes at it; `cut_off`, a text, ends the response
+/// with that error. Fails: `invalid_argument` for text that is no such script, with the place in it.
 [[nodiscard]] Result<std::unique_ptr<Provider>> make_scripted(std::string_view script);
 
 }  // namespace perdure

@@ -5,41 +5,31 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
 
 namespace perdure {
 
-/// The environment of a program, as its caller passes it on: nothing below reads its own. The value of
-/// a variable; empty: there is no such variable.
+/// The environment of a program, as its caller passes it on: nothing below reads its own. The value
+/// of a variable; empty: there is no such variable.
 using Environment = std::function<std::optional<std::string>(const std::string& name)>;
 
-/// Empty also if there is no environment. Fails: `unavailable` if it throws.
-[[nodiscard]] Result<std::optional<std::string>> read_variable(const Environment& environment,
-                                                               const std::string& name);
-
-// A key that opens an account, in a type that does not let it slip out.
-//
-// It has no text, no comparison and no way into a stream or a JSON; code that needs the bytes
-// says `reveal()`, which a reader can search for. It is not in any value that is stored.
-
+/// A key that opens an account. It has no comparison and no way into a stream, a JSON or a stored
+/// value; code that needs the bytes says `reveal()`, which a reader can search for.
 class ApiKey {
  public:
   /// None: for servers that ask for none.
   ApiKey() = default;
   /// `source`: where it was read, for a person who has to look at it.
-  /// Fails: `invalid_argument` for what is empty, or could not stand in a header.
+  /// Fails: `invalid_argument` for what is empty, or could not be sent in a header.
   [[nodiscard]] static Result<ApiKey> from_text(std::string text, std::string source = {});
 
   [[nodiscard]] bool is_none() const { return text_.empty(); }
-  /// A variable, or a file; empty if it is not known.
   [[nodiscard]] const std::string& source() const { return source_; }
   /// The key itself, for the header of one request.
   [[nodiscard]] const std::string& reveal() const { return text_; }
@@ -61,10 +51,9 @@ class ApiKey {
 
 // Secrets in arguments: the model writes `{"secret_ref": "NAME"}`, and the tool gets the string.
 //
-// The name is what the model, the log and the ledger know. The string is read when the call is
-// made, from the environment or a file, and is written nowhere. What a tool answers is searched
-// for it, also in base64 and percent-encoded, and the name put in its place, before anything reads
-// the answer.
+// The model, the log and the ledger know the name. The string is read when the call is made, and is
+// written nowhere. What a tool answers is searched for it, also in base64 and percent-encoded, and
+// the name put in its place, before anything reads the answer.
 
 struct SecretSpec {
   std::string name{};
@@ -84,8 +73,7 @@ class Secrets {
 
   [[nodiscard]] bool has(const std::string& name) const { return by_name_.contains(name); }
   /// The string, as it is now.
-  /// Fails: `not_found` if there is none, or it is empty; the message has the name and no more;
-  /// `unavailable` if the environment throws.
+  /// Fails: `not_found` if there is none, or it is empty; `unavailable` if the environment throws.
   [[nodiscard]] Result<std::string> read(const std::string& name) const;
   /// All that are set now. Fails: `unavailable` if the environment throws.
   [[nodiscard]] Result<SecretValues> read_all() const;
@@ -96,16 +84,8 @@ class Secrets {
 };
 
 /// The tool, with the secrets that `spec.secrets` names filled into its arguments and taken out of
-/// what it answers. One that names none is returned as it is; so is one that its session answers.
+/// what it answers. One that names none, or that its session answers, is returned as it is.
 /// Fails: `invalid_argument` for a name that `secrets` does not have.
 [[nodiscard]] Result<ToolSpec> with_secrets(ToolSpec spec, const Secrets& secrets);
-
-/// The tool, with secrets taken out of whatever it answers; they are asked for after each call. If
-/// `values` fails or throws, the answer is withheld. One that its session answers is returned as it is.
-[[nodiscard]] ToolSpec without_secrets(ToolSpec spec, std::function<Result<SecretValues>()> values);
-
-/// The text with `[secret NAME]` in the place of every secret, in the forms above. Secrets shorter
-/// than 4 bytes are left: they are in every text.
-[[nodiscard]] std::string scrubbed(std::string text, const SecretValues& secrets);
 
 }  // namespace perdure

@@ -1,17 +1,6 @@
-// The tools of an agent: a tool with what the checks before a call need to know (its schema, and which
-// arguments are paths), and the tools there are: files, a shell in a sandbox, programs, the session itself.
-//
-// JSON Schema, as far as tools use it, is draft 2020-12, less what needs other documents or what was
-// found before: `$ref` leads only within the schema (`#`, `#/$defs/x`, `#anchor`); `$dynamicRef`, `unevaluated…` and a nested
-// `$id` are refused. `format` is an annotation, as the draft has it. Two spellings of draft 7 are
-// read as what they mean: `items` with a list (a tuple, with `additionalItems`), and
-// `dependencies`.
-//
-// Integers of 64 bits are compared exactly, other numbers as doubles; lengths count code points.
-// `pattern` is a regular expression of PCRE2, matched within limits.
-//
-// No schema and no value can make it run for ever or exhaust the stack: what takes too much work
-// is invalid, and says so.
+// The tools of an agent: a tool with what the checks before a call need to know (its schema, and
+// which arguments are paths), and the tools there are: files, a shell in a sandbox, programs, the
+// session itself.
 
 #pragma once
 
@@ -40,7 +29,10 @@ struct SchemaError {
   bool operator==(const SchemaError&) const = default;
 };
 
-/// A compiled schema. A value type; any number of threads may use one.
+inline constexpr std::size_t schema_errors_max = 32;
+
+/// A compiled JSON Schema: draft 2020-12, as far as tools use it (docs/tools.md). What takes too much
+/// work to check is invalid, and says so. A value; any number of threads may use one.
 class JsonSchema {
  public:
   /// Fails: `invalid_argument` for what is no schema, or one that refers to itself without an end;
@@ -48,12 +40,9 @@ class JsonSchema {
   /// says where and what to write instead.
   [[nodiscard]] static Result<JsonSchema> compile(const Json& schema);
 
-  /// All that is wrong, at most schema_errors_max; empty: valid.
-  [[nodiscard]] std::vector<SchemaError> check(const Json& value) const;
-
-  /// As check, where `{"secret_ref": NAME}` is a string that must not be seen (secrets.hpp):
-  /// it must be allowed to be a string, and nothing else is asked of it.
-  [[nodiscard]] std::vector<SchemaError> check_hiding_secrets(const Json& value) const;
+  /// All that is wrong, at most schema_errors_max; empty: valid. `hides_secrets`: of
+  /// `{"secret_ref": NAME}` it is asked only that it may be a string (secrets.hpp).
+  [[nodiscard]] std::vector<SchemaError> check(const Json& value, bool hides_secrets = false) const;
 
  private:
   struct Compiled;
@@ -62,8 +51,6 @@ class JsonSchema {
   std::shared_ptr<const Compiled> compiled_;  ///< Shared by copies; never changed.
 };
 
-inline constexpr std::size_t schema_errors_max = 32;
-
 /// A folder that tools work in.
 struct FileRoot {
   std::string name{};  ///< Not needed if there is one root only.
@@ -71,49 +58,31 @@ struct FileRoot {
   bool is_writable = false;
 };
 
-// Which arguments of a tool are paths, and what they are relative to: what rules for paths look at.
-//
-// One file has several names: `secret/a` in a root, `../secret/a` from another folder, its whole
-// path. A rule that fits any of them fits the file. Names are compared as text, once `.`, `..` and
-// doubled slashes are gone; nothing is looked up, so a link is a name of its own.
-
+/// What the paths of a tool are relative to. One file has several names, and a rule that fits any of
+/// them fits the file. Names are compared as text: nothing is looked up.
 struct PathPlace {
-  /// What relative paths are relative to: a whole path. Empty: to a root, as those of file tools.
-  std::string folder{};
+  std::string folder{};  ///< A whole path. Empty: a root, as for the tools for files.
   /// Relative rules are for what is in them; with several, they begin with a root's name.
   std::vector<FileRoot> roots{};
 };
 
+/// Which arguments of a tool are paths: what rules for paths look at.
 struct PathArgs {
   /// JSON pointers to arguments that are paths, or lists of paths ("/path").
   std::vector<std::string> pointers{};
-  /// What an argument that is left out means. Without it that is not known, and rules that would not
+  /// What an argument that is left out means. Empty: that is not known, and rules that would not
   /// allow everything ask.
   std::optional<std::string> otherwise{};
   PathPlace place{};
 };
 
-/// The roots as rules name them: a single one has no name, and one that is a link counts by its real
-/// path as well.
-[[nodiscard]] std::vector<FileRoot> named_roots(std::vector<FileRoot> roots);
-
-/// All plain names of a path. One that is in no root counts by its name in `folder`, and by its whole
-/// one.
-/// Fails: `invalid_argument` as plain_path, and for a relative path that leads out of the roots and
-/// of the folder.
-[[nodiscard]] Result<std::vector<std::string>> path_names(const std::string& path,
-                                                          const PathPlace& place);
-
 /// A tool as it is given to an agent.
 struct ToolSpec {
   Tool tool{};
-  PathArgs path_args{};  ///< What rules for paths look at.
-  /// The secrets that its arguments may name (secrets.hpp).
-  std::vector<std::string> secrets{};
-  /// Asking it the same again is what it is for: it waits, or watches something.
-  bool is_poll = false;
-  /// A person's answer is part of it, whatever permissions say: it asks a question.
-  bool needs_word = false;
+  PathArgs path_args{};
+  std::vector<std::string> secrets{};  ///< That its arguments may name (secrets.hpp).
+  bool is_poll = false;     ///< Asking it the same again is what it is for: it waits, or watches.
+  bool needs_word = false;  ///< A person's answer is part of it, whatever permissions say.
 };
 
 /// A tool with its schema compiled.
@@ -146,24 +115,21 @@ class Toolbox {
 //
 // Paths are relative: to the one root there is, or, with several, beginning with a root's name. No
 // path leads out: not by `..`, not by a link, not by a link that is put there meanwhile. Links are
-// not followed at all, so a path means the file that it names, and rules for paths mean what they
-// say.
+// not followed, so a path means the file that it names, and rules for paths mean what they say.
 //
-// write_file and edit_file replace a file in one step: a reader gets the old content or the
-// new one, also after a power cut. The new file carries the call's key (an extended attribute,
-// `user.perdure.key`), by which verify knows it; where the file system has no attributes, by
-// content and by what changed since the call was dispatched. What cannot be told is said to be so.
+// write_file and edit_file replace a file in one step: a reader gets the old content or the new one,
+// also after a power cut. The new file carries the call's key (an extended attribute,
+// `user.perdure.key`), by which verify knows it; where the file system has no attributes, by content
+// and by what changed since the call was dispatched.
 
 struct FileToolsSpec {
   std::vector<FileRoot> roots{};
   /// Patterns as those of PermitRule: what the tools neither open, nor list, nor search, nor write.
-  /// For paths that are denied, and whatever a model must not see. Whole ones are for whole paths;
-  /// links in them are followed once, when the tools are made.
+  /// Links in whole ones are followed once, when the tools are made.
   std::vector<std::string> hidden{};
-  /// Such patterns, too: what is read and never written.
-  std::vector<std::string> read_only{};
+  std::vector<std::string> read_only{};  ///< Such patterns, too: what is never written.
   /// Such patterns, too: what is read only by a call that names it. A search of a folder passes it
-  /// over, and says so. For paths that are asked about, which permissions do when a call names them.
+  /// over, and says so.
   std::vector<std::string> asked{};
   std::size_t read_bytes_max = std::size_t{256} << 10U;  ///< Of one answer.
   std::size_t file_bytes_max = std::size_t{16} << 20U;   ///< Larger ones are not opened.
@@ -176,24 +142,18 @@ struct FileToolsSpec {
 /// or have a slash; `unsupported` if the kernel cannot open beneath a folder (Linux before 5.6).
 [[nodiscard]] Result<std::vector<ToolSpec>> make_file_tools(const FileToolsSpec& spec);
 
-// A shell for the model, in a sandbox (bubblewrap).
+// A shell for the model, in a sandbox (bubblewrap). The file system is read-only but for the writable
+// roots; /tmp and /run are empty and its own; hidden paths are empty. Own processes, IPC and host
+// name; no network unless it is allowed; no capabilities. All of it ends with us. Where the kernel
+// does not allow sandboxes every call is refused, and says what to do.
 //
-// The file system is read-only but for the writable roots; /tmp and /run are empty and its own, so
-// that no socket of the machine is there; hidden paths are empty. Own processes, IPC and host
-// name; no network unless it is allowed; no capabilities. All of it ends with us.
-//
-// What a command's exit code says is between it and the model: any code is an answer. A command
-// that was killed or ran out of time is in doubt, and cannot be verified: the tool is `unsafe`.
-//
-// Where the kernel does not allow sandboxes, every call is refused, and says why and what to do;
-// nothing is run outside one unless the spec says `Sandbox::none`.
+// Any exit code is an answer. A command that was killed or ran out of time is in doubt.
 
 enum class Sandbox : std::uint8_t { bubblewrap, none };
 
 struct ShellSpec {
   std::string name = "shell";
-  /// Commands begin in the first. Paths in commands are those of the machine.
-  std::vector<FileRoot> roots{};
+  std::vector<FileRoot> roots{};  ///< Commands begin in the first. Their paths are the machine's.
   /// Whole paths, of files or folders. They are empty, and no command can move them or what they
   /// are in. One that is not there, in a writable root, is an empty file while a command runs.
   std::vector<std::string> hidden{};
@@ -214,36 +174,13 @@ struct ShellSpec {
 /// is called. Fails: `invalid_argument` for no root, paths that are not whole, no state folder.
 [[nodiscard]] Result<ToolSpec> make_shell_tool(ShellSpec spec);
 
-// A tool that is a program: any language, any machine code.
-//
-// It gets its arguments as JSON on stdin and writes its result to stdout. Its exit code says what
-// came of it:
-//
-//   0      done; stdout is the result
-//   75     this run did nothing (EX_TEMPFAIL); stderr says why. An earlier attempt of the call may
-//          have taken effect all the same: then it is tried again with the same key, or in doubt
-//   76     the operation did not happen and will not, whatever became of earlier attempts; stderr
-//          says why. The call has failed
-//   other  as the spec declares it; else of a tool that only reads an error that the model gets,
-//          and of any other unknown: verified, or in doubt
-//
-// A death by a signal, or past the timeout, is unknown. The verify program gets the same
-// arguments: 0 is "it took effect" (stdout is the result), 75 "it did not", anything else "cannot
-// tell". Not 1: a script that breaks exits with 1, and would be run twice for it.
-//
-// In the environment: PERDURE_KEY (the same for every attempt of a call; not set for tools that
-// only read), PERDURE_ATTEMPT, PERDURE_MARK; for a run PERDURE_SESSION, PERDURE_CALL
-// and PERDURE_FENCE; for verify PERDURE_DISPATCHED_AT. Besides these PATH, LANG and what the spec
-// says. Nothing is inherited.
-//
-// It runs in a session and process group of its own, without a terminal. When it ends, or is asked
-// to, whatever it left running is ended. If our process dies, the next one ends what is left of
-// the program before it verifies it, runs it again, or asks about it: its process is on record before
-// it starts.
+// A tool that is a program. It gets its arguments as JSON on stdin and writes its result to stdout.
+// What its exit codes mean, how it is verified and what is in its environment is in docs/tools.md;
+// nothing is inherited. It runs in a session and process group of its own. When it ends, or is asked
+// to, what it left running is ended; if our process dies, the next one ends it.
 
 struct ExecSpec {
-  /// Name, description, schema and declarations; `run`, `verify`, `end_leftovers` and the folder of
-  /// its paths are filled in.
+  /// Name, description, schema and declarations; the rest is filled in.
   ToolSpec spec{};
   /// A name in /usr/local/bin, /usr/bin or /bin, or a whole path; then its arguments, as they are.
   std::vector<std::string> command{};
@@ -251,9 +188,8 @@ struct ExecSpec {
   std::map<std::string, std::string> environment{};
   std::string folder = "/";  ///< Where it runs.
   /// Where programs are on record while they run. Of this machine alone, the same for every process
-  /// that may take a session up here, under any user, and another for every store: a process that takes a
-  /// session up ends what its dead owner left, and must not end what the session's copy in another
-  /// store runs.
+  /// that may take a session up here, under any user, and another for every store: a process that
+  /// takes a session up ends what its dead owner left, and nothing of the session's copy elsewhere.
   std::string state_folder{};
   std::vector<int> error_codes{};    ///< Done, and the answer is an error.
   std::vector<int> nothing_codes{};  ///< This run did nothing, as 75.
@@ -266,21 +202,16 @@ struct ExecSpec {
 /// bad variable, a code that is declared twice or is 0, no state folder.
 [[nodiscard]] Result<ToolSpec> make_exec_tool(ExecSpec spec);
 
-// Tools over the session itself: a plan, notes, a question to the user. Each is answered from the
-// session's state, in the commit of its outcome (runtime/calls.hpp): a plan that the
-// model was told is changed is changed, through any death.
-//
-// plan_create, plan_show, step_update, postcondition_verify: a step is done, and a
-// postcondition satisfied, only with evidence. A plan that is not finished is replaced only with a
-// reason.
-//
-// note_write, note_read, note_list, note_delete: the scratchpad.
-//
-// ask_user: the session waits, durably, until a person approves the call
-// (Session::approve, Mail::approve). What they say there is the answer; a refusal is one, too.
+// Tools over the session itself, each answered from its state, in the commit of the outcome: a plan
+// that the model was told is changed is changed, through any death.
 
+/// plan_create, plan_show, step_update, postcondition_verify: a step is done, and a postcondition
+/// satisfied, only with evidence. A plan that is not finished is replaced only with a reason.
 [[nodiscard]] std::vector<ToolSpec> make_plan_tools();
+/// note_write, note_read, note_list, note_delete: the scratchpad.
 [[nodiscard]] std::vector<ToolSpec> make_note_tools();
+/// ask_user: the session waits, durably, until a person approves the call. What they say there is
+/// the answer; a refusal is one, too.
 [[nodiscard]] ToolSpec make_ask_tool();
 
 }  // namespace perdure

@@ -37,9 +37,9 @@ class Clock {
 /// sort as their times do. Any other year has a sign and at least six digits (`+012026-…`).
 [[nodiscard]] std::string to_iso8601(Timestamp time);
 
-/// Reads such a text, also with a fraction of zero to nine digits (cut to milliseconds) and with an
-/// offset such as `+01:00`. Nothing for any other text, a date or time of day that does not exist
-/// (February 30, 24:00, a leap second), or a time that no Timestamp holds.
+/// Reads every such text back unchanged; also a fraction of up to nine digits (milliseconds count)
+/// and an offset such as `+01:00`. Nothing for any other text, a date or time of day that does not
+/// exist (February 30, 24:00, a leap second), or a time that no Timestamp holds.
 [[nodiscard]] std::optional<Timestamp> timestamp_from_iso8601(std::string_view text);
 
 }  // namespace perdure

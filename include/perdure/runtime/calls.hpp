@@ -1,5 +1,5 @@
-// The calls of a session: who allowed one, what the log has of it, what it waits for, and what code that
-// a session calls may use. The ledger (store/ledger.hpp) has the state of a call.
+// The calls of a session: who allowed one, what the log has of it, what it waits for, and what code
+// that a session calls may use. The ledger (store/ledger.hpp) has the state of a call.
 
 #pragma once
 
@@ -52,9 +52,8 @@ enum class ApprovalDecision : std::uint8_t { asked, given, refused, used };
 
 [[nodiscard]] std::string_view to_string(ApprovalDecision decision);
 
-/// A decision about one call: the position of its intent, and the digest of its arguments. It allows
-/// this call with these arguments, and nothing else. It is used once, at the call's first dispatch,
-/// and covers later attempts of the same call.
+/// A decision about one call, by the position of its intent and the digest of its arguments. It is
+/// used once, at the call's first dispatch, and covers later attempts of the same call.
 ///
 ///     asked ──► given ──► used
 ///       └─────► refused        until it is used, a decision may be taken back
@@ -75,8 +74,8 @@ struct Approval {
 class Approvals {
  public:
   /// Unchanged if this fails.
-  /// Fails: `conflict` for what no arrow of Approval allows: to use what was not given, to use or to
-  /// decide again what was used, to ask again what is decided.
+  /// Fails: `conflict` for what no arrow of Approval allows: to use what was not given, to use or
+  /// to decide again what was used, to ask again what is decided.
   [[nodiscard]] Result<void> apply(Approval approval);
 
   /// What was allowed is no longer allowed. What was asked or refused stays.
@@ -94,29 +93,8 @@ class Approvals {
   std::map<std::pair<Position, Digest>, Approval> latest_;
 };
 
-/// Channel `calls`, kind `intent`: a call that is about to be made. Its arguments are a block of a
-/// message, or here where no message has them. A later intent for the same block replaces an earlier
-/// one: a fork makes the call as one of its own (Runtime::fork).
-struct Intent {
-  Position message = 0;     ///< 0: no message.
-  std::uint64_t block = 0;  ///< Which block of the message, from 0.
-  std::optional<std::string> args{};
-  std::string tool{};
-  std::string provider_id{};
-  Digest args_digest{};
-  /// Of the business key, where that names the operation and not the arguments.
-  std::optional<Digest> operation{};
-  std::string repeat{};  ///< The tool's repeat rule, as a word.
-  std::string scope{};   ///< What the rule made of it.
-  std::string nonce{};   ///< Tells the call from one of an earlier session of the same id.
-  /// What the policy said when the call was asked for.
-  PermitDecision permission{.permit = Permit::allow};
-  Unknown unknown{};
-  bool operator==(const Intent&) const = default;
-};
-
-/// Channel `requests`, kind `request`: a model is about to be asked. Kind `lost`: no
-/// response came, and it may have been paid for. Kind `withdrawn`: it was not made, or cost nothing.
+/// Channel `requests`, kind `request`: a model is about to be asked. Kind `lost`: no response came,
+/// and it may have been paid for. Kind `withdrawn`: it was not made, or cost nothing.
 struct Request {
   std::string reservation{};  ///< Its id in the budget; empty if nothing was reserved.
   std::string model{};
@@ -159,12 +137,10 @@ struct CallsReport {
 inline constexpr std::size_t progress_line_bytes_max = 500;
 inline constexpr std::size_t progress_lines_max = 2000;
 
-/// How far a call is, reported while it runs, a line at a time. It is not recorded, and the model does
-/// not see it: the result is what a tool returns. Of one call at most `progress_lines_max` lines are
-/// passed on, each cut to `progress_line_bytes_max`. Each line of a tool with secrets is searched for
-/// them as its result is, so a secret must not be split over two lines.
-///
-/// A value; any thread of the tool may use it. Lines after the tool has returned are dropped.
+/// How far a call is, reported while it runs, a line at a time. It is not recorded, and the model
+/// does not see it. Of one call at most `progress_lines_max` lines are passed on, each cut to
+/// `progress_line_bytes_max`. A secret is found in a line, not across two. Any thread of the tool
+/// may use it; lines after the tool has returned are dropped.
 class ToolProgress {
  public:
   using Tell = std::function<void(std::string_view line)>;
@@ -183,11 +159,11 @@ class ToolProgress {
   Tell tell_;
 };
 
-/// While it lives, this thread runs code that a session calls (a tool, its verify, a policy, a provider,
-/// an observer) and that the given lease holds. If that code opened the same session and waited for
-/// it, it would wait for itself, so Runtime::open checks here and refuses. One within another is usual.
-/// The runtime and the agent loop have one wherever they call code of the user; a program that starts
-/// a thread there passes `current` on to it.
+/// While it lives, this thread runs code that a session calls (a tool, its verify, a policy, a
+/// provider, an observer) and that the given lease holds. That code would wait for itself if it
+/// opened the same session, so Runtime::open refuses at once. The runtime and the agent loop have
+/// one wherever they call code of the user; a program that starts a thread there passes `current`
+/// on to it.
 class OnBehalf {
  public:
   explicit OnBehalf(Lease lease);

@@ -1,14 +1,9 @@
-// A conversation as values: its messages, the setup that a model gets before them, and the plan that an
-// agent follows. Each can be written as JSON and read back.
+// A conversation as values: its messages, the setup that a model gets before them, and the plan
+// that an agent follows; and the conversation as a provider may be sent it.
 //
-// A message is `{"id", "role", "created_at", "blocks": [{"kind", …}]}`. A setup is `{"system_prompt",
-// "model", "parameters", "tools": [{"name", "description", "input_schema"}]}`. A plan is `{"id",
-// "objective", "created_at", "steps": [{"id", "description", "status", "evidence"?, "notes"}],
-// "postconditions": [{"description", "satisfied", "evidence"?}]}`.
-//
-// A reader keeps what it does not know: members without a field, and blocks of a kind without a type,
-// are written back as they were. What a model wrote or signed (arguments, reasoning metadata), and
-// what a provider's cache is keyed by (parameters, schemas), is kept byte for byte.
+// Members and blocks that this version does not know are kept and written back as they were. What a
+// model wrote or signed (arguments, reasoning metadata), and what a provider's cache is keyed by
+// (parameters, schemas), is kept byte for byte.
 
 #pragma once
 
@@ -81,8 +76,8 @@ struct OtherBlock {
 /// A part of a message.
 using Block = std::variant<TextBlock, ReasoningBlock, ToolCallBlock, ToolResultBlock, OtherBlock>;
 
-/// A message of a conversation, of one role and any number of blocks. Its id and its time are given by
-/// the session that appends it.
+/// A message of a conversation, of one role and any number of blocks. Its id and its time are given
+/// by the session that appends it.
 struct Message {
   std::string id{};
   Role role = Role::user;
@@ -107,13 +102,6 @@ struct Message {
 /// All text blocks, one after the other.
 [[nodiscard]] std::string text_of(const Message& message);
 
-/// The JSON above, with what the message was read with and has no field for.
-[[nodiscard]] std::string to_json(const Message& message);
-
-/// Fails: `invalid_argument` for text that is not a message; `unsupported` for one of a newer
-/// version of this format.
-[[nodiscard]] Result<Message> message_from_json(std::string_view text);
-
 /// A tool as the model sees it.
 struct ToolDefinition {
   std::string name{};
@@ -133,16 +121,10 @@ struct Setup {
   bool operator==(const Setup&) const = default;
 };
 
-[[nodiscard]] std::string to_json(const Setup& setup);
-
-/// Fails: `invalid_argument` for text that is not a setup; `unsupported` for a newer version.
-[[nodiscard]] Result<Setup> setup_from_json(std::string_view text);
-
 /// Where a step of a plan is. A blocked step is left out: the plan can be finished without it.
 enum class StepStatus : std::uint8_t { pending, in_progress, done, blocked };
 
 [[nodiscard]] std::string_view to_string(StepStatus status);
-[[nodiscard]] std::optional<StepStatus> step_status_from(std::string_view text);
 
 /// A part of the work, with what shows that it is done.
 struct PlanStep {
@@ -164,9 +146,8 @@ struct Postcondition {
   bool operator==(const Postcondition&) const = default;
 };
 
-/// What an agent set out to do, and how it knows that it is done. A step is done, and a postcondition
-/// satisfied, only with evidence: a claim is not enough. The functions below check that. A plan that
-/// was read without evidence is kept as it is, and does not count as ready.
+/// What an agent set out to do, and how it knows that it is done. A step is done, and a
+/// postcondition satisfied, only with evidence: a claim is not enough.
 struct Plan {
   std::string id{};
   std::string objective{};
@@ -181,48 +162,17 @@ struct Plan {
   [[nodiscard]] bool is_ready_to_finish() const;
 };
 
-/// Appends a pending step and returns its id: one above the highest there is.
-std::string add_step(Plan& plan, std::string description);
-void add_postcondition(Plan& plan, std::string description);
-
-/// A change of one step.
-struct StepUpdate {
-  StepStatus status = StepStatus::pending;
-  std::optional<std::string> evidence{};  ///< Needed for `done`, and kept only there.
-  std::optional<std::string> notes{};     ///< Empty: the notes stay.
-};
-
-/// The plan is unchanged if this fails.
-/// Fails: `not_found` for the step; `invalid_argument` for `done` without evidence.
-[[nodiscard]] Result<void> update_step(Plan& plan, std::string_view step, StepUpdate update);
-
-/// Fails: `not_found` for the index; `invalid_argument` without evidence.
-[[nodiscard]] Result<void> satisfy(Plan& plan, std::size_t postcondition, std::string evidence);
-/// Not satisfied after all. Fails: `not_found`.
-[[nodiscard]] Result<void> retract(Plan& plan, std::size_t postcondition);
-
-[[nodiscard]] std::string to_json(const Plan& plan);
-
-/// Fails: `invalid_argument` for text that is not a plan; `unsupported` for a newer version.
-[[nodiscard]] Result<Plan> plan_from_json(std::string_view text);
-
-// The conversation as a provider may be sent it.
-//
-// A log may stop anywhere: between a call and its result, in the middle of a response.
-// Providers refuse such a conversation. Here it is made whole by statements that are true,
-// and always the same for the same log.
-
-/// Of the messages that come back:
-/// - Every tool_call of an assistant's message has exactly one tool_result, in the message
-///   right after it, before anything else there, in the order of the calls. A result that
-///   is missing is a statement: the call was not started, or its outcome is unknown.
-/// - No other message has a tool_call or a tool_result. Results without a call are dropped;
-///   but where a call was answered by "in doubt" and its outcome came later, that outcome
-///   is told as text in its place.
-/// - A call and its result are paired by their turn, so an id that a provider uses in many
-///   turns means another call in each. In one message ids are made different.
-/// - Of a message that was cut off only the text is left, with a mark; never its reasoning or
-///   its calls.
+/// The conversation as a provider may be sent it. A log may stop anywhere: between a call and its
+/// result, in the middle of a response. Here it is made whole by statements that are true, and
+/// always the same for the same log. Of the messages that come back:
+/// - Every tool_call of an assistant's message has exactly one tool_result, in the message right
+///   after it, first and in the order of the calls. A result that is missing is a statement: the
+///   call was not started, or its outcome is unknown.
+/// - No other message has a tool_call or a tool_result; but where a call was answered by "in doubt"
+///   and its outcome came later, that outcome is told as text in its place.
+/// - A call and its result are paired by their turn, so an id that a provider uses in many turns
+///   means another call in each. In one message ids are made different.
+/// - Of a message that was cut off only the text is left, with a mark.
 /// - None is empty.
 /// All else is as it was said, in its order, each message with its id and time.
 [[nodiscard]] std::vector<Message> provider_messages(const State& state);

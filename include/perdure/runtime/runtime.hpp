@@ -1,8 +1,8 @@
-// Where sessions are begun and taken up: one worker of one store.
+// Where sessions are begun, taken up and forked: one worker of one store.
 //
-// A runtime is this process as a worker: it renews its lease in the background, and every
-// session it hands out lives under it. A process that dies gives all of them up; on the
-// same machine the next one takes over at once.
+// A runtime is this process as a worker: it renews its lease in the background, and every session
+// it hands out lives under it. A process that dies gives all of them up; on the same machine the
+// next one takes over at once.
 //
 // Threads: every method may be called from any thread at any time.
 
@@ -34,9 +34,8 @@ namespace perdure {
 
 class Worker;
 
-// What is done about the calls that an earlier process left without an outcome: per call an action and
-// a reason. The dispatcher, a resume, its dry run and what a program prints go by the same decisions.
-
+/// What is done about a call that an earlier process left without an outcome. The dispatcher, a
+/// resume, its dry run and what a program prints go by the same decisions.
 enum class CallAction : std::uint8_t {
   run,           ///< It was not made yet.
   replay,        ///< It is not made: it is done once, and another call did it.
@@ -59,13 +58,13 @@ struct PlannedCall {
 };
 
 struct RecoveryPlan {
-  /// What is done first about each call of the session without an outcome, in their order. What a tool
-  /// will say when it is asked, and what of a dead process still runs, is not known before.
+  /// What is done first about each call of the session without an outcome, in their order. What a
+  /// tool will say when it is asked, and what of a dead process still runs, is not known before.
   std::vector<PlannedCall> calls{};
-  /// Calls without an outcome of the sessions that a fork shares its log with. They are not the fork's
-  /// to make again, to verify or to settle.
+  /// Calls without an outcome of sessions that this one was forked from: theirs to settle.
   std::vector<Call> inherited{};
-  /// A response may have been lost: the model is asked again, and what was reserved counts as spent.
+  /// A response may have been lost: the model is asked again, and what was reserved counts as
+  /// spent.
   bool asks_model_again = false;
 };
 
@@ -81,44 +80,15 @@ struct RecoveryRules {
 [[nodiscard]] Result<RecoveryPlan> plan_recovery(Store& store, const SessionSummary& row,
                                                  const State& state, const RecoveryRules& rules);
 
-/// Whether the model may have been asked, and its response is not recorded. A request that was written
-/// ahead of calls was not sent if the log does not say so, and the store lost nothing since.
-/// Fails: as Upkeep::loss_token.
-[[nodiscard]] Result<bool> has_lost_a_response(Store& store, const SessionSummary& row,
-                                               const State& state);
-
-// Looking at a session without its lease: its line, its state, and what a fork of it would do again.
-// Whoever runs it goes on meanwhile, and is not disturbed.
-
-/// Hands every entry up to the point to `take`, each once, in order, a page at a time. The head is
-/// the one there was when it began: between two pages the owner may leave the line.
-/// Fails: as Log::read; as `take`; `unavailable` if it throws.
-[[nodiscard]] Result<void> read_line(Store& store, const SessionId& session, Point as_of,
-                                     const std::function<Result<void>(Entry&)>& take);
-
-/// The state as of a point, of any session. A plan that a later one replaced is not looked into: if
-/// it cannot be read, `skipped` does not say so.
+/// The state of any session as of a point. Needs no lease, and does not disturb its owner.
 /// Fails: as Log::read.
 [[nodiscard]] Result<State> read_state(Store& store, const SessionId& session, Point as_of);
 
-/// Positions of what the state lacks because the store is damaged: entries that cannot be read, and
-/// calls of the session whose record in the ledger is gone. What was erased is not damaged.
-/// Fails: as Ledger::read.
-[[nodiscard]] Result<std::vector<Position>> find_damage(Store& store, const SessionId& session,
-                                                        const State& state);
-
-/// Whether an open request of a log that was read just now is known not to have been sent: it was only
-/// written ahead, and nothing that the log said since can have been lost.
-/// Fails: as Upkeep::loss_token.
-[[nodiscard]] Result<bool> is_known_unsent(Store& store, const Request& request);
-
-/// What a fork does about a call that the response at its point asks for, and that has no outcome
-/// there.
+/// What a fork does about a call that the response at its point asks for, without an outcome there.
 enum class Carried : std::uint8_t {
   runs,     ///< It is a new call of the fork, with a key and an approval of its own.
   replays,  ///< So, but it is done once, and was done: the fork gets that result.
-  told,  ///< Its session has begun it, and does not know its outcome, or gave it up. It is not run
-         ///< in the fork, and the model is told what is known.
+  told,     ///< It was begun, and its outcome is unknown: the fork's model is told what is known.
   refused,  ///< It was refused as soon as it was asked for, and is here for the same reason.
 };
 [[nodiscard]] std::string_view to_string(Carried as);
@@ -130,10 +100,9 @@ struct CarriedCall {
 };
 
 struct Forked {
-  SessionId id{};         ///< Empty: it is only foreseen.
-  Position position = 0;  ///< The last one that it shares.
-  /// What it does first, in this order: as soon as its calls are run.
-  std::vector<CarriedCall> calls{};
+  SessionId id{};                    ///< Empty: it is only foreseen.
+  Position position = 0;             ///< The last one that it shares.
+  std::vector<CarriedCall> calls{};  ///< What it does first, in this order.
   /// Calls of the session after the point that took or may have taken effect: if the model asks for
   /// them again, they are made again.
   std::vector<Call> effects_after{};
@@ -144,49 +113,20 @@ struct Forked {
 [[nodiscard]] Result<Forked> foresee_fork(Store& store, const SessionId& from, Point at,
                                           bool fresh_effects = false);
 
-/// Calls that were asked for after the position, took or may have taken effect, and would be made
-/// again by a fork made there whose model asks for them again. Of a fork also those of its parents.
+/// Forked::effects_after of any position. Of a fork also those of its parents.
 /// Fails: as Ledger::list.
 [[nodiscard]] Result<std::vector<Call>> effects_after(Store& store, const SessionId& session,
                                                       Position position);
-
-/// Where a line has come to: how many turns have ended, and how many steps of the next are done.
-struct StepNumber {
-  std::int64_t turn = 0;  ///< Of the turn that the entry belongs to, from 1.
-  std::int64_t step = 0;  ///< 0: no step of it is done yet.
-  bool operator==(const StepNumber&) const = default;
-};
-
-/// Numbers the entries of a line, told one after the other.
-class StepCounter {
- public:
-  /// A step, or the end of a turn, has the number that it completes.
-  StepNumber take(const Entry& entry);
-
- private:
-  StepNumber now_{.turn = 1};
-  bool has_ended_ = false;
-};
-
-/// The position right after a turn (no step), after a step of it, or, for step 0, after what opened
-/// it. What the same commit says of plan and money is included.
-/// Fails: `not_found` if the line to the head has not come so far; as Log::read.
-[[nodiscard]] Result<Position> find_step(Store& store, const SessionId& session, std::int64_t turn,
-                                         std::optional<std::int64_t> step);
-
-// Beginning sessions and taking them up.
 
 struct RuntimeOptions {
   std::string host{};    ///< As others are told who holds a session; empty: this machine's name.
   std::int64_t pid = 0;  ///< 0: this process.
   Duration lease_time{30'000};
-  /// Off: whoever made the runtime calls `renew`.
-  bool renews_itself = true;
+  bool renews_itself = true;  ///< False: its maker calls `renew`.
   Tools tools{};
   Policy policy{};
-  /// Both must outlive the runtime. Null: the machine's.
-  Clock* clock = &system_clock();
-  IdSource* ids = &random_ids();
+  Clock* clock = &system_clock();  ///< Must outlive the runtime; null: the machine's.
+  IdSource* ids = &random_ids();   ///< The same.
 };
 
 /// A session to be begun.
@@ -196,9 +136,7 @@ struct SessionSpec {
   std::optional<Setup> setup{};
   std::optional<std::int64_t> budget_micros{};  ///< The most it may spend; empty: no limit.
   std::string agent_digest{};                   ///< Of the agent's definition.
-  /// What it begins with. Given here, it is there from the session's first moment; it gets an id and
-  /// a time if it has none.
-  std::optional<Message> input{};
+  std::optional<Message> input{};               ///< There from the session's first moment.
 };
 
 struct ForkSpec {
@@ -209,9 +147,6 @@ struct ForkSpec {
   /// In place of what the model was given before the point; all else of it is inherited.
   std::optional<std::string> system_prompt{};
   std::optional<std::string> model{};
-
-  /// Whether there is more to be written than that it shares its parent's line.
-  [[nodiscard]] bool changes_anything() const { return fresh_effects || system_prompt || model; }
 };
 
 /// What a process found when it took a session up, and what it did about it.
@@ -229,8 +164,7 @@ struct ResumeSpec {
   std::optional<Message> input{};
   Duration wait{0};  ///< For a living owner, at most.
   std::stop_token stop{};
-  /// False: the calls are left as they are, and Session::run_calls makes them later.
-  bool runs_calls = true;
+  bool runs_calls = true;  ///< False: Session::run_calls makes them later.
   /// Called when the session is held, and before anything is done with it. An error gives it back.
   std::function<Result<void>(Session&)> prepare{};
 };
@@ -250,39 +184,35 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// All that the spec says is one commit, and the first: a session that is there is whole, whatever
-  /// became of the process that began it.
+  /// All that the spec says is the first commit: a session that is there is whole.
   /// Fails: as Store::create.
   [[nodiscard]] Result<Session> create(const SessionSpec& spec = {});
 
-  /// Takes the session up where its log ends. A dead owner is no obstacle; for a living one it
-  /// waits as long as told, also for another object of this process. Code of the session itself (a
-  /// tool, a policy, an observer) would wait for itself: it is refused at once.
-  /// Asked to stop, it waits no longer.
+  /// Takes the session up where its log ends. A dead owner is no obstacle; for a living one, also
+  /// another object of this process, it waits as long as told, or until it is asked to stop. Code
+  /// of the session itself (a tool, a policy, an observer) would wait for itself: it is refused at
+  /// once.
   /// Fails: `not_found`; `lease_held`, and says who holds it, where and since when.
   [[nodiscard]] Result<Session> open(const SessionId& id, Duration wait = Duration(0),
                                      const std::stop_token& stop = {});
 
-  /// The session of that id, opened if there is one, else created as the spec says (its id aside).
-  /// What the spec says changes nothing in a session that is there. Of threads and processes that
-  /// call this at the same time one creates it; each of the others opens it once it is free, within
-  /// `wait`, or fails. One that was there is taken up as by `resume`; its calls are left to run_calls.
+  /// The session of that id, taken up as by `resume` without its calls, or else created as the spec
+  /// says. The spec changes nothing in a session that is there. Of threads and processes that call
+  /// this at the same time one creates it; the others open it once it is free, within `wait`.
   /// Fails: as create, but never `already_exists`; as resume, but never `not_found`.
   [[nodiscard]] Result<Session> open_or_create(const SessionId& id, SessionSpec spec = {},
                                                Duration wait = Duration(0));
 
   /// Takes the session up and does what its last owner left undone: a request without a response is
-  /// recorded as spent, unconfirmed; the inbox is taken in; calls are run again, verified, or put in
-  /// doubt, as their tools allow. Then appends the input, if there is one. A session that has ended is
-  /// not reopened.
-  /// Asked to stop, it waits for no owner (`lease_held`), and calls go as Session::run_calls says; a
-  /// verify is asked to stop; only closing the session waits for it. What was recorded stays, the input
-  /// is appended, and the session is returned: run_calls goes on with what is left.
-  /// Fails: as open; as `prepare`; as Session::take_inbox; as Session::run_calls; `conflict` for input
-  /// to a session that has ended.
+  /// recorded as spent, unconfirmed; the inbox is taken in; calls are run again, verified, or put
+  /// in doubt, as their tools allow. Then appends the input. A session that has ended is not
+  /// reopened. Asked to stop, it waits for no owner, and calls go as Session::run_calls says; what
+  /// was recorded stays, the input is appended, and run_calls goes on with what is left.
+  /// Fails: as open; as `prepare`; as Session::take_inbox; as Session::run_calls; `conflict` for
+  /// input to a session that has ended.
   [[nodiscard]] Result<Resumed> resume(const SessionId& id, const ResumeSpec& spec = {});
 
-  /// Where the session comes from, and its agent; needs no lease. Empty: nobody has opened it yet.
+  /// Where the session comes from, and its agent; needs no lease. Empty: it was never opened.
   /// Fails: as Log::read.
   [[nodiscard]] Result<std::optional<Origin>> origin_of(const SessionId& id);
 
@@ -294,11 +224,10 @@ class Runtime {
   /// A new session that shares everything up to the point, at no cost; needs no lease. What it
   /// changes is there from its first moment.
   ///
-  /// If the response at the point asks for calls that have no outcome there, they are the fork's first
-  /// commit: what nobody has begun, or what came to an end after the point, is a call of its own, that
-  /// is run, approved and paid for like any other; what is under way or in doubt in its own session is
-  /// never run here, and the model is told. A response and its calls are not parted: of a point
-  /// between them, the fork has both.
+  /// If the response at the point asks for calls that have no outcome there, they are the fork's
+  /// first commit: what was not begun, or ended after the point, is a call of its own, run,
+  /// approved and paid for like any other; what is under way or in doubt in its own session is
+  /// never run here, and the model is told. A point between a response and its calls means both.
   /// Fails: `not_found`; `already_exists`; as Store::create.
   [[nodiscard]] Result<Forked> fork(const SessionId& from, Point at, const ForkSpec& spec = {});
 
@@ -308,14 +237,11 @@ class Runtime {
  private:
   Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker);
 
-  [[nodiscard]] Result<RecoveryReport> recover(Session& session);
-
   struct Grip;
-  /// Fails: as Ownership::acquire; `lease_held` while another object of this process has it.
+  [[nodiscard]] Result<RecoveryReport> recover(Session& session);
   [[nodiscard]] Result<Grip> grip(const SessionId& id);
   [[nodiscard]] std::unique_ptr<SessionParts> parts_of(Grip grip, std::optional<Holder> before);
   [[nodiscard]] Result<Session> hold(Grip grip, SessionSummary row);
-  /// Fails: `already_exists` while this process has a session by that id.
   [[nodiscard]] Result<std::unique_ptr<SessionParts>> parts_of_new(const SessionId& id);
   [[nodiscard]] Result<void> begin_fork(const NewSession& fork, const ForkSpec& spec, State state,
                                         std::vector<CarriedCall>& calls);

@@ -1,16 +1,15 @@
-// A session that this process holds: its state, and the only way to change it.
+// A session that this process holds: its state, and the only way to change it; and what other
+// processes may leave in its inbox.
 //
-// Whoever has the object has the session's lease, and there is no other object of it under its
-// runtime; the runtime renews the lease in the background (runtime.hpp). Every method that writes is one commit: what it says is in
-// the log when it returns, or nothing of it. The state is a fold over the log, the same
-// here as after a resume.
+// Its object has the session's lease, which the runtime renews in the background (runtime.hpp), and
+// is the only one of this process. Every method that writes is one commit: what it says is in the
+// log when it returns, or nothing of it. The state is a fold over the log, the same here as after a
+// resume.
 //
-// When another worker has taken over, a write gives `lease_lost` and nothing happens;
-// drop the object then. When a commit's answer was lost it is repeated under the same
-// batch id; if it stays `commit_unknown`, every further write first finds out.
-//
-// After fork(2) the child's copy is of no use: every write gives `closed`, and nothing is given up
-// with it. The parent's goes on.
+// When another worker has taken over, a write gives `lease_lost` and nothing happens; drop the
+// object then. When a commit's answer was lost it is repeated under the same batch id; if it stays
+// `commit_unknown`, every further write first finds out. After fork(2) the child's copy is of no
+// use: every write gives `closed`, and the parent's goes on.
 //
 // Threads: one at a time. Any write also fails as Store::commit does.
 
@@ -51,26 +50,24 @@ struct Usage {
   std::int64_t tokens_in = 0;
   std::int64_t tokens_out = 0;
   std::int64_t cost_micros = 0;
-  /// What it may have cost beyond that, and nobody knows. Stays unconfirmed of what was reserved;
-  /// of a request without a reservation nothing does.
+  /// What it may have cost beyond that: it stays unconfirmed of what was reserved.
   std::int64_t unconfirmed_micros = 0;
 };
 
 /// What else belongs to the commit of a response.
 struct ResponseExtras {
   std::optional<Plan> plan{};
-  /// The request that follows once its calls are answered: written ahead where that costs no sync of
-  /// its own, and not at all beyond the budget. `record_request` then states what is really sent and
-  /// how much stays reserved: without a sync, unless more must be reserved or there is input.
+  /// The request that follows once its calls are answered: written ahead where that costs no sync
+  /// of its own and the budget allows it. `record_request` then states what is really sent and how
+  /// much stays reserved: without a sync, unless more must be reserved or there is input.
   std::optional<RequestSpec> next_request{};
   /// The turn is not over, although no call is asked for: the model is asked again.
   bool goes_on = false;
-  /// How the session stands if the turn is over by this response; by one that is partial it is over
-  /// only if this says so.
+  /// How the session stands if this response ends the turn; a partial one ends it only with this.
   std::optional<StatusChange> rests{};
 };
 
-/// How a call that is in doubt ends, or goes on, by somebody's decision.
+/// How a call that is in doubt ends, or goes on, by a person's decision.
 struct Decision {
   enum class As : std::uint8_t { succeeded, failed, retry, abandoned };
   As as = As::abandoned;
@@ -101,8 +98,7 @@ class Session {
   /// To a list of the user's own.
   /// Fails: `invalid_argument` for a channel of the runtime.
   Result<Position> append(const std::string& channel, Body body);
-  /// Makes it the value of a channel of the user's own, and says in the same commit how the session
-  /// stands, if told.
+  /// The value of a channel of the user's own; in the same commit, how the session stands.
   /// Fails: as append; as set_status; `invalid_argument` for a status that is an end.
   Result<Position> set(const std::string& channel, Body body,
                        const std::optional<StatusChange>& stands = {});
@@ -113,34 +109,32 @@ class Session {
   /// Returns the new number. Fails: `invalid_argument` for a bad name, or beyond 64 bits.
   Result<std::int64_t> count(const std::string& counter, std::int64_t by = 1);
 
-  /// A note beside the conversation (state.hpp): any bytes, as a blob if they are many.
+  /// A note beside the conversation: any bytes, as a blob if they are many.
   /// Fails: `invalid_argument` for a bad key, or beyond scratch_value_bytes_max.
   Result<void> set_scratch(const std::string& key, const std::string& text);
   /// A key that is not there is not an error. Fails: as set_scratch.
   Result<void> erase_scratch(const std::string& key);
   /// Fails: as Blobs::get.
   [[nodiscard]] Result<std::optional<std::string>> find_scratch(const std::string& key) const;
-  /// Takes in what was edited by hand in the session's folder beneath `root` (state.hpp).
-  /// Returns what is wrong with the folder, in words; empty: nothing is.
+  /// Takes in what was edited by hand in the session's folder beneath `root`. Returns what is wrong
+  /// with the folder, in words; empty: nothing is.
   /// Fails: as Store::commit, Log::read.
   Result<std::string> read_scratch_folder(const std::string& root);
   /// The same, and then makes the folder what the log says.
   Result<std::string> write_scratch_folder(const std::string& root);
 
   /// The user's message, if there is one, and the request about to be made, with its reserved
-  /// cost. Make the request when this has returned, not before. May be synced later only where what
-  /// is on disk already reserves enough.
+  /// cost. Make the request when this has returned, not before.
   /// Fails: `conflict`, about "budget", beyond what is available; `conflict` while a request is
   /// open, or a call has no outcome that the model may be told; `conflict` in a session that is
   /// paused or has ended.
   Result<void> record_request(const RequestSpec& request = {}, std::optional<Message> input = {});
 
-  /// The response, its cost, an intent for each call it asks for, and the start of the first ones. A
-  /// response without calls ends the turn, and names the head as the cadence says. One that was cut
-  /// off (`is_partial`) is kept and starts nothing; in a session that was paused meanwhile, nothing
-  /// starts either; in one that has ended, its calls are not even written down.
-  /// Fails: `conflict` if no request is open; `invalid_argument` if it is to end the session: that is
-  /// finish's part.
+  /// The response, its cost, an intent for each call it asks for, and the start of the first ones.
+  /// A response without calls ends the turn, and names the head as the cadence says. After one that
+  /// was cut off (`is_partial`), or in a session that was paused or has ended meanwhile, nothing
+  /// starts.
+  /// Fails: `conflict` if no request is open; `invalid_argument` if it is to end the session.
   Result<Position> record_response(Message response, const Usage& usage = {},
                                    const ResponseExtras& extras = {});
 
@@ -153,17 +147,18 @@ class Session {
   /// earlier process left. Returns when all are answered, or when something outside is needed: then
   /// the session waits, and its row says for what. Asked to stop, it starts no further call, asks
   /// those that run to stop (CallContext::stop), and records what came of them.
-  /// Fails: `conflict` in a session that is paused or has ended; `unavailable` if the policy throws.
+  /// Fails: `conflict` in a session that is paused or has ended; `unavailable` if the policy
+  /// throws.
   Result<CallsReport> run_calls(const std::stop_token& stop = {});
 
   /// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt
   /// still runs.
   Result<void> resolve(Position call, const Decision& decision);
-  /// Calls that were recorded and not begun never will be: they are `cancelled`, and the model is told
-  /// why. `input` follows them, in the same commit. Returns how many; if there are none, nothing is
-  /// written. A call that has begun stays as it is.
+  /// Calls that were recorded and not begun never will be: they are `cancelled`, and the model is
+  /// told why; `input` follows them. Returns how many; if there are none, nothing is written. A
+  /// call that has begun stays as it is.
   Result<std::size_t> cancel_calls(const std::string& why, std::optional<Message> input = {});
-  /// Allows or refuses a call before it is made. It overrules whatever was said of the call before.
+  /// Allows or refuses a call before it is made, whatever was said of it before.
   /// Fails: `not_found`; `conflict` if it was made already.
   Result<void> approve(Position call, bool allow, const std::string& who, const std::string& why);
 
@@ -172,18 +167,18 @@ class Session {
   Result<void> set_budget(std::optional<std::int64_t> micros, const std::string& who,
                           const std::string& why);
 
-  /// A session of its own that works for this one, and a part of this one's budget for it: both or
-  /// neither. Without a grant it may spend nothing, or anything if this one has no limit. It
-  /// shares the scope of effects. A child of this session by that id, spawned before, is returned.
+  /// A session of its own that works for this one, with a part of this one's budget. Without a
+  /// grant it may spend nothing, or anything if this one has no limit. It shares the scope of
+  /// effects. A child of this session by that id, spawned before, is returned.
   /// Fails: `conflict`, about "budget", beyond what is available; `conflict` in a session that is
   /// paused or has ended; `already_exists` for the id of another session; `invalid_argument`.
   Result<SessionId> spawn(const ChildSpec& spec);
 
-  /// Ends the session with a result. A child tells its parent what it spent (Mail); the rest of
-  /// its grant returns. May be repeated: the parent hears of it once.
+  /// Ends the session with a result. A child tells its parent what it spent; the rest of its grant
+  /// returns. May be repeated: the parent hears of it once.
   /// Fails: `conflict` while a call is unresolved, or if the session has ended in another way;
-  /// `invalid_argument` for a status that is no end;
-  /// as Inbox::post, and then the session has ended all the same.
+  /// `invalid_argument` for a status that is no end; as Inbox::post, and then the session has ended
+  /// all the same.
   Result<void> finish(const std::string& result, Status as = Status::completed);
 
   /// Moves what others left in the inbox into the log, and does what it says. Returns how many.
@@ -192,9 +187,9 @@ class Session {
   /// Names the head.
   Result<Version> checkpoint(const NewCheckpoint& note = {.reason = "asked"});
 
-  /// The log says who changed it (empty: this worker), and why (empty: the reason of the change). What
-  /// is `cancelled` begins no call any more: those that were not begun are cancelled with it, and one
-  /// whose outcome is unknown may still be resolved.
+  /// The log says who changed it (empty: this worker), and why (empty: the reason of the change).
+  /// What is `cancelled` begins no call any more; a call whose outcome is unknown may still be
+  /// resolved.
   /// Fails: `conflict` out of `completed`, `failed` or `cancelled`: only `reopen` leads there; as
   /// finish, for `completed` and `failed`, while a call is unresolved.
   Result<void> set_status(const StatusChange& change, const std::string& who = {},
@@ -209,11 +204,11 @@ class Session {
   [[nodiscard]] Result<std::vector<Checkpoint>> versions(const CheckpointQuery& query = {}) const;
   [[nodiscard]] Result<Difference> diff(Point from, Point to) const;
 
-  /// Gives the lease up, once attempts that still run have ended; any further write gives
-  /// `lease_lost`. What is in the log stays as it is: to end a session, set its status first.
-  /// `patience`: how long they are waited for; empty: as long as it takes, as the destructor does.
-  /// Fails: `unavailable` if some still run then, and names the calls that do: it stays held,
-  /// since another owner could make them once more, and can be closed later. A program that must end
+  /// Gives the lease up, once attempts that still run have ended, at most after `patience` (empty:
+  /// as long as it takes); any further write gives `lease_lost`. To end a session, set its status
+  /// first.
+  /// Fails: `unavailable` if some still run then, and names the calls that do: it stays held, since
+  /// another owner could make them once more, and can be closed later. A program that must end
   /// nevertheless ends its process (std::_Exit), and is resumed as after a crash. Else as
   /// Ownership::release; the lease then ends with this process.
   Result<void> close(std::optional<Duration> patience = {});
@@ -231,38 +226,27 @@ class Session {
   std::shared_ptr<SessionParts> parts_;
 };
 
-// What others may leave in a session's inbox, from any process, without its lease.
-//
-// The owner takes it in at the next occasion (Session::take_inbox): it is moved to the log and
-// takes effect in one commit, once. What cannot be done any more (a call that was settled
-// meanwhile) is moved all the same, and changes nothing.
-
-/// Leaves mail for one session. `who` and `why` are recorded with it. Each method may be repeated
-/// under the same id: it counts once.
+/// Leaves mail in a session's inbox, from any process, without its lease. The owner takes it in at
+/// the next occasion (Session::take_inbox): it is moved to the log and takes effect in one commit,
+/// once. What comes too late is moved all the same, and changes nothing. `who` and `why` are
+/// recorded. Each method may be repeated under the same id: it counts once. Each fails as
+/// Inbox::post.
 class Mail {
  public:
   /// `store` must outlive it.
   Mail(Store& store, SessionId session) : store_(store), session_(std::move(session)) {}
 
-  // Each fails as Inbox::post.
   Result<void> say(const MessageId& id, const Message& message);
-  /// To allow a call that somebody has denied changes nothing, unless it `overrules` the denial.
+  /// To allow a call that a person has denied changes nothing, unless it `overrules` the denial.
   Result<void> approve(const MessageId& id, Position call, bool allow, const std::string& who,
                        const std::string& why, bool overrules = false);
   Result<void> resolve(const MessageId& id, Position call, const Decision& decision);
   Result<void> pause(const MessageId& id, const std::string& who, const std::string& why);
   Result<void> cancel(const MessageId& id, const std::string& who, const std::string& why);
-  /// A child tells its parent how it ended.
-  Result<void> child_result(const MessageId& id, const ChildEnd& end);
 
  private:
-  Result<void> post(const MessageId& id, std::string_view kind, const Json& body);
-
   Store& store_;
   SessionId session_;
 };
-
-/// Whether a session that takes it in rests: a turn that runs need not come to its end first.
-[[nodiscard]] bool stops_a_turn(const InboxMessage& mail);
 
 }  // namespace perdure

@@ -1,11 +1,11 @@
 // What a session is, folded from its log.
 //
-// The same fold runs live, over what was just committed, and at resume, over all of it. It
-// never fails: an entry that is erased, damaged, of an unknown kind or not what its kind
-// says is passed over, and noted in `skipped`. What it would have replaced stays in force.
+// The same fold runs live, over what was just committed, and at resume, over all of it. It never
+// fails: an entry that is erased, damaged, of an unknown kind or not what its kind says is passed
+// over, and noted in `skipped`. What it would have replaced stays in force.
 //
-// Channels this version knows are folded into the members here; those of any other name are
-// the user's, and kept as they are.
+// Channels this version knows are folded into the members of State; those of any other name are the
+// user's, and kept as they are.
 
 #pragma once
 
@@ -29,19 +29,16 @@
 
 namespace perdure {
 
-struct OpenCall;
-
-/// Money of a session, in millionths of a dollar, never a fraction. Each is at least 0, and their sum
-/// fits 64 bits.
+/// Money of a session, in millionths of a dollar. Each is at least 0, and their sum fits 64 bits.
 ///
 /// A request is reserved before it is made: the most that it can cost. Its response turns the
-/// reservation into what was spent. Where all of that is not known (the response was lost or cut off,
-/// or its provider does not report it), the rest is `unconfirmed`: it counts as spent until it is
-/// recorded what it cost, or that it cost nothing. A child session gets a grant; what it did not spend
-/// returns with its result.
+/// reservation into what was spent. Where the cost is not known (the response was lost or cut off,
+/// or its provider does not report it), it is `unconfirmed`, and counts as spent until it is
+/// recorded what it was. A child session gets a grant; what it did not spend returns with its
+/// result.
 ///
-/// What is recorded (spent + unconfirmed + reserved + granted) is never below what was paid. So money
-/// that was spent is recorded even beyond the limit; only a reservation or a grant is refused there.
+/// What is recorded is never below what was paid: money that was spent is recorded even beyond the
+/// limit; only a reservation or a grant is refused there.
 struct BudgetTotals {
   std::optional<std::int64_t> limit{};  ///< Empty: none.
   std::int64_t spent = 0;
@@ -77,12 +74,11 @@ struct Budget {
 
 /// Where a session comes from: the scope of its effects, and its agent.
 struct Origin {
-  /// The scope of `once_per_session`: the id of the oldest session of the tree, or of a fork that has
-  /// effects of its own.
+  /// The scope of `once_per_session`: the id of the oldest session of the tree, or of a fork that
+  /// has effects of its own.
   std::string root{};
-  /// Minted with the root and inherited by its forks, branches and children: an id may be used
-  /// again, by another session or in another store. Empty: it cannot be read any more, so nothing can
-  /// be done once in the tree.
+  /// Minted with the root and inherited by its forks, branches and children, since an id may be
+  /// used again. Empty: it cannot be read any more, so nothing can be done once in the tree.
   std::string nonce{};
   std::string agent_digest{};  ///< Of the agent's definition; its writer chooses how.
   Unknown unknown{};
@@ -98,22 +94,17 @@ struct AgentChange {
   bool operator==(const AgentChange&) const = default;
 };
 
-/// A session that is to work for another one. Both logs keep a record. The parent's commit that creates
-/// the child has its setup and limit; the child copies them to its own log when it is first opened.
-/// When it ends, the parent learns of it through its inbox, and records the result and what the child
-/// did not spend. A child that just stops keeps its grant. One that has ended may spend nothing more,
-/// also if it is reopened.
+/// A session that is to work for another one, under that one's setup and grant. When it ends, the
+/// parent learns of it through its inbox, and records the result and what the child did not spend.
+/// A child that just stops keeps its grant. One that has ended may spend nothing more, also if it
+/// is reopened.
 struct ChildSpec {
-  std::optional<SessionId> id{};  ///< Empty: a fresh one. From a call: see child_of.
+  std::optional<SessionId> id{};  ///< Empty: a fresh one.
   Annotation annotation{};
   std::optional<Setup> setup{};
   std::optional<std::int64_t> grant_micros{};
   std::string agent_digest{};
 };
-
-/// The id of the child that a call spawns: the same however often the call is made, and no other
-/// call's, also if the parent's id is used again.
-[[nodiscard]] SessionId child_of(const SessionId& parent, const OpenCall& call);
 
 /// How a child ended.
 struct ChildEnd {
@@ -145,8 +136,8 @@ struct Counters {
   [[nodiscard]] std::int64_t at(std::string_view name) const;
 };
 
-/// Who changed a session's status, and why. A session begins as `active`; the last note of its log has
-/// its status. Notes that a fork shares with its parent are about the parent.
+/// Who changed a session's status, and why. A session begins as `active`; the last note of its log
+/// has its status. Notes that a fork shares with its parent are about the parent.
 struct StatusNote {
   Position position = 0;  ///< Of its entry.
   Status status = Status::active;
@@ -156,42 +147,21 @@ struct StatusNote {
   bool operator==(const StatusNote&) const = default;
 };
 
-/// A key is a file's name too.
-inline constexpr std::size_t scratch_key_bytes_max = 128;
 inline constexpr std::size_t scratch_value_bytes_max = std::size_t{16} << 20U;
-/// Longer values are blobs.
-inline constexpr std::size_t scratch_inline_bytes_max = std::size_t{16} << 10U;
-
-/// Letters and digits of ASCII, `_` and `-`; at least one.
-/// Fails: `invalid_argument`.
-[[nodiscard]] Result<void> check_scratch_key(std::string_view key);
 
 using ScratchValue = std::variant<std::string, BlobRef>;
 
 /// A change of the scratchpad.
 struct ScratchEntry {
-  std::string key{};
+  std::string key{};                    ///< 1 to 128 of A-Z, a-z, 0-9, `_` and `-`.
   std::optional<ScratchValue> value{};  ///< Empty: the key is deleted.
   std::string by{};                     ///< "outside": edited by hand; empty: the session itself.
   Unknown unknown{};
   bool operator==(const ScratchEntry&) const = default;
 };
 
-/// Notes that an agent keeps beside the conversation, by key.
-///
-/// They may also be files, `<root>/<session id>/<key>.txt` (an id with other characters than a key's
-/// gives `%` and its SHA-256): an agent file names the root, `scratchpad: {folder: PATH}`. They are
-/// written at the end of a turn, each replaced by a rename, and read at a resume. The log is the truth,
-/// and a file is compared with it by its digest:
-///   - a content that the log recorded for the key, on any line of the session, is an old file, and is
-///     replaced;
-///   - any other content was edited by hand, and wins: it becomes an entry by "outside", and what it
-///     replaces stays in the log;
-///   - a missing file says nothing, and is written again. To empty a note, empty its file.
-/// So wherever a process dies, between a commit and a rename or between two renames, nothing is taken
-/// for an edit that was not one. After a store was restored from a backup, newer files count as edited
-/// by hand. What cannot be read as a note (a link, too many bytes, not UTF-8) is named and left alone.
-/// A session of the same id in another store has the same folder: give it another root.
+/// Notes that an agent keeps beside the conversation, by key. They may also be files of a folder,
+/// which people may edit: `scratchpad: {folder: PATH}` of an agent file.
 struct Scratchpad {
   std::map<std::string, ScratchValue, std::less<>> values{};
   bool operator==(const Scratchpad&) const = default;
@@ -203,31 +173,35 @@ struct PlacedMessage {
   bool operator==(const PlacedMessage&) const = default;
 };
 
-/// A call whose outcome the transcript does not have: it was not started, or runs, or is in
-/// doubt; the ledger knows which.
+/// A call whose outcome the transcript does not have: it was not started, or runs, or is in doubt;
+/// the ledger knows which. The first part is what its intent says (channel `calls`, kind `intent`).
+/// A later intent for the same block replaces an earlier one: a fork makes the call as one of its
+/// own.
 struct OpenCall {
-  Position call = 0;        ///< Of its intent.
-  Position message = 0;     ///< That asks for it; 0: none.
-  std::uint64_t block = 0;  ///< Of that message.
+  Position call = 0;                  ///< Of its intent.
+  Position message = 0;               ///< That asks for it; 0: none.
+  std::uint64_t block = 0;            ///< Which block of that message, from 0.
+  std::optional<std::string> args{};  ///< Only where no message has them: see args_of.
   std::string tool{};
   std::string provider_id{};
-  std::optional<std::string> args{};  ///< Only where no message has them: see args_of.
   Digest args_digest{};
-  std::optional<Digest> operation{};  ///< Of the business key, as in Intent.
-  std::string repeat{};
-  std::string scope{};
-  std::string nonce{};
+  std::optional<Digest> operation{};  ///< Of the business key, where that names the operation.
+  std::string repeat{};               ///< The tool's repeat rule, as a word.
+  std::string scope{};                ///< What the rule made of it.
+  std::string nonce{};  ///< Tells the call from one of an earlier session of the same id.
   PermitDecision permission{.permit = Permit::allow};  ///< When it was asked for.
+  Unknown unknown{};
+
   std::int64_t attempts = 0;
   std::int64_t not_landed = 0;  ///< So many of them, the first ones, did nothing: verify said so.
   std::int64_t key_generation = 0;  ///< Of the vendor's key, from the first attempt on.
   std::optional<Timestamp> first_attempt{};
   std::string worker{};                ///< Who made the last attempt.
-  std::optional<std::string> doubt{};  ///< Why it is in doubt; empty: nobody said that it is.
+  std::optional<std::string> doubt{};  ///< Why it is in doubt; empty: nothing says that it is.
   /// When it was recorded that the last attempt has come back, or that its process has ended.
   std::optional<Timestamp> ended_at{};
   bool is_told = false;     ///< The model has been told that its outcome is unknown.
-  bool is_retried = false;  ///< Somebody decided that it be run once more.
+  bool is_retried = false;  ///< A person decided that it be run once more.
   bool operator==(const OpenCall&) const = default;
 };
 
@@ -289,9 +263,6 @@ struct State {
 
 /// Takes the next entry of the line in. A `replace` entry of a list empties it first.
 void fold(State& state, const Entry& entry);
-
-/// Whether `channel` is one of those that fold() has a member for.
-[[nodiscard]] bool is_reserved(std::string_view channel);
 
 /// The message at that position; null if there is none.
 [[nodiscard]] const Message* find_message(const State& state, Position position);

@@ -56,16 +56,16 @@ using SessionChange = std::variant<Plan, ScratchEntry>;
 
 /// The answer to a call that its own session answers: a plan that changes, a note that is kept, a
 /// question that a person has answered. Nothing happens outside the session, so nothing can be in
-/// doubt: the answer is computed from the state when the outcome is recorded, and its changes are in
-/// the same commit. After a crash before that, it is computed again.
+/// doubt: the answer is computed from the state when the outcome is recorded, and its changes are
+/// in the same commit. After a crash before that, it is computed again.
 struct SessionAnswer {
   std::string content{};
   bool is_error = false;
   std::vector<SessionChange> changes{};
 };
 
-/// Pure: the same state gets the same answer. It may be called any number of times. If it throws, the
-/// answer is an error.
+/// Pure: the same state gets the same answer. It may be called any number of times. If it throws,
+/// the answer is an error.
 using AnswerFunction =
     std::function<SessionAnswer(const State& state, Position call, const Json& args)>;
 
@@ -74,8 +74,8 @@ struct CallContext {
   SessionId session{};
   Position call = 0;
   const Json& args;
-  /// For the vendor's Idempotency-Key: the same for every attempt of a call. After a call has failed,
-  /// the next one under its key has another.
+  /// For the vendor's Idempotency-Key: the same for every attempt of a call. After a call has
+  /// failed, the next one under its key has another.
   std::string key{};
   Fence fence = 0;
   std::int64_t attempt = 1;
@@ -88,9 +88,9 @@ struct Succeeded {
   std::string content{};  ///< Any bytes.
   bool is_error = false;  ///< It ran, and its answer is that of an error.
 };
-/// States that this run did nothing. If no earlier attempt of the call may have taken effect, the call
-/// has failed, and may be made again. Else it is tried again with the same key where its effect class
-/// allows that, and is in doubt at its limit of attempts.
+/// States that this run did nothing. If no earlier attempt of the call may have taken effect, the
+/// call has failed, and may be made again. Else it is tried again with the same key where its
+/// effect class allows that, and is in doubt at its limit of attempts.
 struct Failed {
   std::string why{};
 };
@@ -200,12 +200,12 @@ class Tools {
 };
 
 /// Asks the tool of a call that is in doubt whether it took effect, and records the answer; nothing
-/// else. For a person who wants to know before the session continues: a resume asks by itself where the
-/// answer decides what is done. A call that took effect has ended, with the result that was found. One
-/// that did not is made again by Session::run_calls, which asks again and knows whether an earlier
-/// attempt may still take effect.
-/// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt still
-/// runs; `unsupported` if its tool cannot be asked; as Store::commit.
+/// else. For a person who wants to know before the session continues: a resume asks by itself where
+/// the answer decides what is done. A call that took effect has ended, with the result that was
+/// found. One that did not is made again by Session::run_calls, which asks again and knows whether
+/// an earlier attempt may still take effect.
+/// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt
+/// still runs; `unsupported` if its tool cannot be asked; as Store::commit.
 [[nodiscard]] Result<Verdict> verify_call(Session& session, Position call);
 
 // What a session does by itself, and what it waits for.
@@ -247,11 +247,11 @@ struct ProposedCall {
 
 struct Policy {
   OnDoubt on_doubt = OnDoubt::ask;
-  /// Whether a call may be made; empty: every call may. Asked when the response is recorded, also about
-  /// unknown tools and arguments that are not JSON; the answer is recorded with the call's intent. Asked
-  /// again before each dispatch after that, where it may only narrow what is recorded: what is denied
-  /// since is not run, and a call that needed approval still needs it. If it throws, the call waits
-  /// unmade, and run_calls fails until it does not.
+  /// Whether a call may be made; empty: every call may. Asked when the response is recorded, also
+  /// about unknown tools and arguments that are not JSON; the answer is recorded with the call's
+  /// intent. Asked again before each dispatch after that, where it may only narrow what is
+  /// recorded: what is denied since is not run, and a call that needed approval still needs it. If
+  /// it throws, the call waits unmade, and run_calls fails until it does not.
   std::function<PermitDecision(const State& state, const ProposedCall& call)> permit{};
   Cadence cadence{};
   /// A tool that is asked to stop, by whoever runs the calls or because its time is over, is waited

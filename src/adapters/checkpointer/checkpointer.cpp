@@ -29,8 +29,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/key.hpp"
-#include "runtime/api/recorded.hpp"
+#include "runtime/api/operation.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/worker.hpp"
 
@@ -286,7 +285,7 @@ Result<bool> is_outcome(Store& store, const Call& call, const ToolOutcome& outco
   auto ran = dispatch::recorded_result(store, call);
   if (!ran) return forward(ran);
   const bool is_error = ending.kind == std::string_view(book_error_kind);
-  return *ran && (*ran)->text == ending.text && (*ran)->is_error == is_error;
+  return *ran && (*ran)->content == ending.text && (*ran)->is_error == is_error;
 }
 
 /// Fails: as Log::read; what is erased or gone is not an error.
@@ -298,7 +297,7 @@ Result<Checkpointer::Completed> completed(Store& store, const Call& call) {
                                .call_id = call.provider_id,
                                .tool_name = call.tool};
   if (*ran) {
-    told.result = std::move((*ran)->text);
+    told.result = std::move((*ran)->content);
     told.is_error = (*ran)->is_error;
   }
   return told;
@@ -323,7 +322,7 @@ Result<Checkpointer::Pending> pending(Store& store, const Call& call) {
     if (!key) return forward(key);
     told.idempotency_key = *std::move(key);
   }
-  if (told.why.empty() && *doubt) told.why = std::move((*doubt)->text);
+  if (told.why.empty() && *doubt) told.why = std::move((*doubt)->content);
   if (call.state == CallState::dispatched) {
     auto row = store.sessions().read(call.session);
     if (!row) return forward(row);

@@ -27,7 +27,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "runtime/api/key.hpp"
+#include "runtime/api/operation.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure {

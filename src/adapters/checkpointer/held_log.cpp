@@ -32,9 +32,8 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/commit_surely.hpp"
+#include "runtime/api/commit.hpp"
 #include "runtime/api/records.hpp"
-#include "runtime/api/status_entry.hpp"
 #include "runtime/api/worker.hpp"
 #include "store/api/seam.hpp"
 

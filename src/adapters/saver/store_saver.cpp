@@ -30,7 +30,7 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/commit_surely.hpp"
+#include "runtime/api/commit.hpp"
 #include "runtime/api/fields.hpp"
 #include "runtime/api/worker.hpp"
 #include "saver/delta.hpp"
@@ -194,44 +194,6 @@ struct StepEntry {
   RawJson result{};
 };
 
-class Steps {
- public:
-  /// All must outlive this. The claimant's time is as long as a lease may be: a process that
-  /// computes does not renew, and one that died is recognised without it.
-  Steps(Store& store, LeaseQueue& queue, const Clock& clock, IdSource& ids)
-      : store_(store), queue_(queue), ids_(ids), claimant_(store, lease_time_max, clock, ids) {}
-
-  [[nodiscard]] Result<CheckpointSaver::ClaimAnswer> claim(const StepEntry& wish,
-                                                           const std::string& thread_id);
-  [[nodiscard]] Result<void> fill(const CheckpointSaver::StepClaim& claim, const RawJson& result);
-  [[nodiscard]] Result<void> release(const CheckpointSaver::StepClaim& claim);
-  [[nodiscard]] Result<std::vector<CheckpointSaver::Step>> list(const std::string& thread_id);
-
- private:
-  using Answer = Result<std::optional<CheckpointSaver::ClaimAnswer>>;
-
-  Result<std::optional<StepEntry>> find(const SessionId& session, const std::string& step_key);
-  /// What a claim gets to hear from the entry that is there; empty if it may have the step.
-  Answer answer(const std::optional<StepEntry>& there, const StepEntry& wish,
-                const std::string& thread_id);
-  /// Fails: `corrupted` if a record that may be this step's is lost: it may have been done.
-  Result<void> check_none_lost(const SessionSummary& session, const std::string& step_key);
-  Result<std::optional<Holder>> find_living(const StepEntry& there);
-  Result<std::string> own_resource();
-  Result<void> write(const LeaseScope& turn, const StepEntry& entry, Sync sync);
-  /// Replaces the claim's entry by one of that kind, if it is still the last one.
-  Result<bool> end_claim(const CheckpointSaver::StepClaim& claim, const std::string& kind,
-                         const RawJson& result);
-
-  Store& store_;
-  LeaseQueue& queue_;
-  IdSource& ids_;
-  SaverWorker claimant_;  ///< Lives as long as the process may be working on a step.
-  std::mutex mutex_;
-  /// Up to where no record was found to be lost, by session and when it was created.
-  std::map<std::pair<SessionId, Timestamp>, Position> whole_;
-};
-
 namespace {
 
 using StepClaim = CheckpointSaver::StepClaim;
@@ -301,174 +263,196 @@ Step done_step(const StepEntry& entry, const std::string& thread_id) {
 
 }  // namespace
 
-Result<std::optional<StepEntry>> Steps::find(const SessionId& session,
-                                             const std::string& step_key) {
-  auto found = store_.log().find_value(session, channel_of(step_key), Point::head());
-  if (!found && found.error().code == ErrorCode::not_found) return std::nullopt;
-  if (!found) return forward(found);
-  if (!*found) return std::nullopt;
-  auto step = step_from(**found);
-  if (!step) return forward(step);
-  return *std::move(step);
-}
+class Steps {
+ public:
+  /// All must outlive this. The claimant's time is as long as a lease may be: a process that
+  /// computes does not renew, and one that died is recognised without it.
+  Steps(Store& store, LeaseQueue& queue, const Clock& clock, IdSource& ids)
+      : store_(store), queue_(queue), ids_(ids), claimant_(store, lease_time_max, clock, ids) {}
 
-// A lost entry is shown on every channel.
-Result<void> Steps::check_none_lost(const SessionSummary& session, const std::string& step_key) {
-  const std::lock_guard lock(mutex_);
-  Position& whole = whole_[{session.id, session.created_at}];
-  auto entries =
-      store_.log().read(session.id, {.from = whole + 1, .channel = channel_of(step_key)});
-  if (!entries) return forward(entries);
-  for (const Entry& entry : *entries) {
-    if (entry.condition == Condition::intact) continue;
-    return fail(
-        ErrorCode::corrupted,
-        fmt::format("whether step \"{}\" was done cannot be told: the record at position {} "
-                    "of session {} is damaged or erased",
-                    step_key, entry.position, session.id.text()),
-        step_key);
+  [[nodiscard]] Result<ClaimAnswer> claim(const StepEntry& wish, const std::string& thread_id) {
+    const SessionId session = steps_session(thread_id);
+    auto there = find(session, wish.step_key);
+    if (!there) return forward(there);
+    // A step that was done needs no lease.
+    auto known = answer(*there, wish, thread_id);
+    if (!known) return forward(known);
+    if (*known) return **std::move(known);
+
+    auto resource = own_resource();
+    if (!resource) return forward(resource);
+    Answer given = std::nullopt;
+    auto run = queue_.run(new_session(thread_id), [&](const LeaseScope& turn) -> Result<void> {
+      auto now = find(session, wish.step_key);
+      if (!now) return forward(now);
+      given = answer(*now, wish, thread_id);
+      if (!given || *given) return {};
+      if (auto whole = check_none_lost(turn.session, wish.step_key); !whole) return whole;
+      StepEntry entry = wish;
+      entry.kind = claimed;
+      entry.token = mint<StepClaimTag>(ids_).text();
+      entry.resource = *resource;
+      given = ClaimAnswer(
+          StepClaim{.thread_id = thread_id, .step_key = wish.step_key, .token = entry.token});
+      // If the machine dies with this, so does the claimant.
+      return write(turn, entry, Sync::later);
+    });
+    if (!run) return forward(run);
+    if (!given) return forward(given);
+    return **std::move(given);
   }
-  whole = session.head;
-  return {};
-}
 
-Result<std::optional<Holder>> Steps::find_living(const StepEntry& there) {
-  auto holder = store_.ownership().find_resource(there.resource);
-  if (!holder) return forward(holder);
-  if (!*holder || !(*holder)->alive) return std::nullopt;
-  return holder;
-}
+  [[nodiscard]] Result<void> fill(const StepClaim& claim, const RawJson& result) {
+    auto ours = end_claim(claim, std::string(filled), result);
+    if (!ours) return forward(ours);
+    if (*ours) return {};
+    return fail(ErrorCode::lease_lost,
+                fmt::format("the claim of step \"{}\" of thread {} has ended; the step is not this "
+                            "worker's any more",
+                            claim.step_key, claim.thread_id),
+                claim.step_key);
+  }
 
-Steps::Answer Steps::answer(const std::optional<StepEntry>& there, const StepEntry& wish,
-                            const std::string& thread_id) {
-  if (!there || there->kind == released) return std::nullopt;
-  std::optional<Holder> holder;
-  if (there->kind == claimed) {
-    auto found = find_living(*there);
+  [[nodiscard]] Result<void> release(const StepClaim& claim) {
+    auto ours = end_claim(claim, std::string(released), RawJson{});
+    if (!ours) return forward(ours);
+    return {};
+  }
+
+  [[nodiscard]] Result<std::vector<Step>> list(const std::string& thread_id) {
+    std::vector<Step> steps;
+    auto entries = store_.log().read(steps_session(thread_id), {});
+    if (!entries && entries.error().code == ErrorCode::not_found) return steps;
+    if (!entries) return forward(entries);
+    for (const Entry& entry : *entries) {
+      if (entry.kind != filled) continue;
+      auto step = step_from(entry);
+      if (!step) return forward(step);
+      steps.push_back(done_step(*step, thread_id));
+    }
+    return steps;
+  }
+
+ private:
+  using Answer = Result<std::optional<CheckpointSaver::ClaimAnswer>>;
+
+  Result<std::optional<StepEntry>> find(const SessionId& session, const std::string& step_key) {
+    auto found = store_.log().find_value(session, channel_of(step_key), Point::head());
+    if (!found && found.error().code == ErrorCode::not_found) return std::nullopt;
     if (!found) return forward(found);
     if (!*found) return std::nullopt;
-    holder = *std::move(found);
-  }
-  if (there->fingerprint != wish.fingerprint) {
-    return fail(ErrorCode::conflict,
-                fmt::format("step \"{}\" of thread {} stands for another request: its fingerprint "
-                            "is {}, not {}",
-                            wish.step_key, thread_id, there->fingerprint, wish.fingerprint),
-                wish.step_key);
-  }
-  if (!holder) return ClaimAnswer(done_step(*there, thread_id));
-  return ClaimAnswer(StepHolder{.worker = holder->worker.text(),
-                                .host = holder->host,
-                                .pid = holder->pid,
-                                .since = there->at});
-}
-
-Result<std::string> Steps::own_resource() {
-  auto worker = claimant_.ready();
-  if (!worker) return forward(worker);
-  auto lease = store_.ownership().acquire_resource("saver:" + worker->text(), *worker);
-  if (!lease) return forward(lease);
-  return lease->name;
-}
-
-Result<void> Steps::write(const LeaseScope& turn, const StepEntry& entry, Sync sync) {
-  Batch batch{.id = mint<BatchTag>(ids_), .expected_head = turn.session.head};
-  batch.entries = {{.channel = channel_of(entry.step_key),
-                    .kind = entry.kind,
-                    .fold = Fold::replace,
-                    .body = body_of(entry)}};
-  batch.sync = sync;
-  auto receipt = commit_surely(store_, turn.lease, batch);
-  if (!receipt) return forward(receipt);
-  return {};
-}
-
-Result<ClaimAnswer> Steps::claim(const StepEntry& wish, const std::string& thread_id) {
-  const SessionId session = steps_session(thread_id);
-  auto there = find(session, wish.step_key);
-  if (!there) return forward(there);
-  // A step that was done needs no lease.
-  auto known = answer(*there, wish, thread_id);
-  if (!known) return forward(known);
-  if (*known) return **std::move(known);
-
-  auto resource = own_resource();
-  if (!resource) return forward(resource);
-  Answer given = std::nullopt;
-  auto run = queue_.run(new_session(thread_id), [&](const LeaseScope& turn) -> Result<void> {
-    auto now = find(session, wish.step_key);
-    if (!now) return forward(now);
-    given = answer(*now, wish, thread_id);
-    if (!given || *given) return {};
-    if (auto whole = check_none_lost(turn.session, wish.step_key); !whole) return whole;
-    StepEntry entry = wish;
-    entry.kind = claimed;
-    entry.token = mint<StepClaimTag>(ids_).text();
-    entry.resource = *resource;
-    given = ClaimAnswer(
-        StepClaim{.thread_id = thread_id, .step_key = wish.step_key, .token = entry.token});
-    // If the machine dies with this, so does the claimant.
-    return write(turn, entry, Sync::later);
-  });
-  if (!run) return forward(run);
-  if (!given) return forward(given);
-  return **std::move(given);
-}
-
-Result<bool> Steps::end_claim(const StepClaim& claim, const std::string& kind,
-                              const RawJson& result) {
-  const SessionId session = steps_session(claim.thread_id);
-  // Asked first, so that no session is made for a thread that was removed.
-  auto there = find(session, claim.step_key);
-  if (!there) return forward(there);
-  if (!*there || (*there)->token != claim.token) return false;
-  if ((*there)->kind != claimed) return (*there)->kind == kind;
-  bool ours = false;
-  auto run = queue_.run(new_session(claim.thread_id), [&](const LeaseScope& turn) -> Result<void> {
-    auto now = find(session, claim.step_key);
-    if (!now) return forward(now);
-    ours = *now && (*now)->token == claim.token && (*now)->kind == claimed;
-    if (!ours) return {};
-    StepEntry entry = **std::move(now);
-    entry.kind = kind;
-    entry.result = result;
-    return write(turn, entry, kind == filled ? Sync::now : Sync::later);
-  });
-  if (!run) return forward(run);
-  return ours;
-}
-
-Result<void> Steps::fill(const StepClaim& claim, const RawJson& result) {
-  auto ours = end_claim(claim, std::string(filled), result);
-  if (!ours) return forward(ours);
-  if (*ours) return {};
-  return fail(ErrorCode::lease_lost,
-              fmt::format("the claim of step \"{}\" of thread {} has ended; the step is not this "
-                          "worker's any more",
-                          claim.step_key, claim.thread_id),
-              claim.step_key);
-}
-
-Result<void> Steps::release(const StepClaim& claim) {
-  auto ours = end_claim(claim, std::string(released), RawJson{});
-  if (!ours) return forward(ours);
-  return {};
-}
-
-Result<std::vector<Step>> Steps::list(const std::string& thread_id) {
-  std::vector<Step> steps;
-  auto entries = store_.log().read(steps_session(thread_id), {});
-  if (!entries && entries.error().code == ErrorCode::not_found) return steps;
-  if (!entries) return forward(entries);
-  for (const Entry& entry : *entries) {
-    if (entry.kind != filled) continue;
-    auto step = step_from(entry);
+    auto step = step_from(**found);
     if (!step) return forward(step);
-    steps.push_back(done_step(*step, thread_id));
+    return *std::move(step);
   }
-  return steps;
-}
 
+  /// What a claim gets to hear from the entry that is there; empty if it may have the step.
+
+  Answer answer(const std::optional<StepEntry>& there, const StepEntry& wish,
+                const std::string& thread_id) {
+    if (!there || there->kind == released) return std::nullopt;
+    std::optional<Holder> holder;
+    if (there->kind == claimed) {
+      auto found = find_living(*there);
+      if (!found) return forward(found);
+      if (!*found) return std::nullopt;
+      holder = *std::move(found);
+    }
+    if (there->fingerprint != wish.fingerprint) {
+      return fail(
+          ErrorCode::conflict,
+          fmt::format("step \"{}\" of thread {} stands for another request: its fingerprint "
+                      "is {}, not {}",
+                      wish.step_key, thread_id, there->fingerprint, wish.fingerprint),
+          wish.step_key);
+    }
+    if (!holder) return ClaimAnswer(done_step(*there, thread_id));
+    return ClaimAnswer(StepHolder{.worker = holder->worker.text(),
+                                  .host = holder->host,
+                                  .pid = holder->pid,
+                                  .since = there->at});
+  }
+
+  /// Fails: `corrupted` if a record that may be this step's is lost: it may have been done.
+  // A lost entry is shown on every channel.
+  Result<void> check_none_lost(const SessionSummary& session, const std::string& step_key) {
+    const std::lock_guard lock(mutex_);
+    Position& whole = whole_[{session.id, session.created_at}];
+    auto entries =
+        store_.log().read(session.id, {.from = whole + 1, .channel = channel_of(step_key)});
+    if (!entries) return forward(entries);
+    for (const Entry& entry : *entries) {
+      if (entry.condition == Condition::intact) continue;
+      return fail(
+          ErrorCode::corrupted,
+          fmt::format("whether step \"{}\" was done cannot be told: the record at position {} "
+                      "of session {} is damaged or erased",
+                      step_key, entry.position, session.id.text()),
+          step_key);
+    }
+    whole = session.head;
+    return {};
+  }
+
+  Result<std::optional<Holder>> find_living(const StepEntry& there) {
+    auto holder = store_.ownership().find_resource(there.resource);
+    if (!holder) return forward(holder);
+    if (!*holder || !(*holder)->alive) return std::nullopt;
+    return holder;
+  }
+
+  Result<std::string> own_resource() {
+    auto worker = claimant_.ready();
+    if (!worker) return forward(worker);
+    auto lease = store_.ownership().acquire_resource("saver:" + worker->text(), *worker);
+    if (!lease) return forward(lease);
+    return lease->name;
+  }
+
+  Result<void> write(const LeaseScope& turn, const StepEntry& entry, Sync sync) {
+    Batch batch{.id = mint<BatchTag>(ids_), .expected_head = turn.session.head};
+    batch.entries = {{.channel = channel_of(entry.step_key),
+                      .kind = entry.kind,
+                      .fold = Fold::replace,
+                      .body = body_of(entry)}};
+    batch.sync = sync;
+    auto receipt = commit_surely(store_, turn.lease, batch);
+    if (!receipt) return forward(receipt);
+    return {};
+  }
+
+  /// Replaces the claim's entry by one of that kind, if it is still the last one.
+  Result<bool> end_claim(const StepClaim& claim, const std::string& kind, const RawJson& result) {
+    const SessionId session = steps_session(claim.thread_id);
+    // Asked first, so that no session is made for a thread that was removed.
+    auto there = find(session, claim.step_key);
+    if (!there) return forward(there);
+    if (!*there || (*there)->token != claim.token) return false;
+    if ((*there)->kind != claimed) return (*there)->kind == kind;
+    bool ours = false;
+    auto run =
+        queue_.run(new_session(claim.thread_id), [&](const LeaseScope& turn) -> Result<void> {
+          auto now = find(session, claim.step_key);
+          if (!now) return forward(now);
+          ours = *now && (*now)->token == claim.token && (*now)->kind == claimed;
+          if (!ours) return {};
+          StepEntry entry = **std::move(now);
+          entry.kind = kind;
+          entry.result = result;
+          return write(turn, entry, kind == filled ? Sync::now : Sync::later);
+        });
+    if (!run) return forward(run);
+    return ours;
+  }
+
+  Store& store_;
+  LeaseQueue& queue_;
+  IdSource& ids_;
+  SaverWorker claimant_;  ///< Lives as long as the process may be working on a step.
+  std::mutex mutex_;
+  /// Up to where no record was found to be lost, by session and when it was created.
+  std::map<std::pair<SessionId, Timestamp>, Position> whole_;
+};
 }  // namespace saver
 
 namespace {

@@ -25,6 +25,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "tools/check/paths.hpp"
 
 namespace perdure {
 namespace {

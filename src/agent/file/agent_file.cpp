@@ -17,10 +17,9 @@
 #include <utility>
 #include <vector>
 
-#include "agent/api/agent_text.hpp"
+#include "agent/api/agent.hpp"
 #include "core/api/guarded.hpp"
 #include "core/api/text.hpp"
-#include "file/agent_schema.hpp"
 #include "file/sections.hpp"
 #include "file/yaml_document.hpp"
 #include "perdure/agent/tools.hpp"

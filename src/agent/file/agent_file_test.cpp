@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "doubles/temp_folder.hpp"
-#include "file/agent_schema.hpp"
+#include "file/sections.hpp"
 #include "file/yaml_document.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"
@@ -128,7 +128,7 @@ TEST(AgentFileTest, TheLeastThereCanBeHasTheDefaultsOfTheParts) {
   EXPECT_EQ(spec->folder, "/agents");
   EXPECT_EQ(spec->model.id, "m");
   EXPECT_EQ(spec->model.parameters.text(), "{}");
-  EXPECT_EQ(spec->model.retry_for, RetryOptions{}.total);
+  EXPECT_EQ(spec->model.http.retry.total, RetryOptions{}.total);
   EXPECT_EQ(spec->permissions.write, Permit::ask);
   EXPECT_EQ(spec->permissions.read, Permit::allow);
   EXPECT_FALSE(spec->budget_micros);
@@ -146,15 +146,15 @@ TEST(AgentFileTest, TheModelIsRead) {
   EXPECT_EQ(spec->system_prompt, "Be kind.\n");
   const ModelSpec& model = spec->model;
   EXPECT_EQ(model.provider, ProviderKind::openai);
-  EXPECT_EQ(model.base_url, "http://127.0.0.1:8080/v1");
+  EXPECT_EQ(model.http.base_url, "http://127.0.0.1:8080/v1");
   EXPECT_EQ(model.parameters.text(), R"({"temperature":0.20,"stop":["END"],"max_tokens":4096})");
   EXPECT_EQ(model.key_variable, "OPENAI_API_KEY");
-  EXPECT_EQ(model.timeouts.connect, 500ms);
-  EXPECT_EQ(model.timeouts.first_byte, 2min);
-  EXPECT_EQ(model.retry_for, 1h);
-  EXPECT_EQ(model.response_bytes_max, 1'000'000U);
-  EXPECT_EQ(model.headers.at(0).second, "money");
-  EXPECT_EQ(model.tokens_out_max, 777);
+  EXPECT_EQ(model.http.timeouts.connect, 500ms);
+  EXPECT_EQ(model.http.timeouts.first_byte, 2min);
+  EXPECT_EQ(model.http.retry.total, 1h);
+  EXPECT_EQ(model.http.response_bytes_max, 1'000'000U);
+  EXPECT_EQ(model.http.headers.at(0).second, "money");
+  EXPECT_EQ(model.http.tokens_out_max, 777);
   EXPECT_FALSE(model.sends_reasoning);
   EXPECT_EQ(model.system_role, "developer");
   EXPECT_EQ(model.cap_parameter, "n_predict");

@@ -10,7 +10,7 @@ file(
   CONTENT
     "// Made by embed_schema.cmake. Do not edit.
 
-#include \"file/agent_schema.hpp\"
+#include \"file/sections.hpp\"
 
 namespace perdure::agent_file {
 

@@ -40,7 +40,7 @@ const Json& nothing() {
   return empty;
 }
 
-std::int64_t whole(std::string_view digits) {
+std::int64_t digits_in(std::string_view digits) {
   std::int64_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return number;
@@ -49,7 +49,7 @@ std::int64_t whole(std::string_view digits) {
 Duration duration_from(std::string_view text) {
   const std::size_t end = text.find_first_not_of("0123456789");
   const std::string_view unit = text.substr(end);
-  const std::int64_t number = whole(text.substr(0, end));
+  const std::int64_t number = digits_in(text.substr(0, end));
   if (unit == "ms") return std::chrono::milliseconds(number);
   if (unit == "s") return std::chrono::seconds(number);
   if (unit == "m") return std::chrono::minutes(number);
@@ -68,46 +68,10 @@ const Json::Object& Fields::members(std::string_view key) const {
   return *object(key).object_->as_object();
 }
 
-void Fields::read(std::string_view key, std::string& to) const {
-  if (const Json* found = find(key)) to = *found->as_string();
-}
+// 5.0 is an integer too.
+std::int64_t Fields::whole(const Json& number) { return digits_in(*number.number_token()); }
 
-void Fields::read(std::string_view key, bool& to) const {
-  if (const Json* found = find(key)) to = *found->as_bool();
-}
-
-void Fields::read(std::string_view key, std::int64_t& to) const {
-  // 5.0 is an integer too.
-  if (const Json* found = find(key)) to = whole(*found->number_token());
-}
-
-void Fields::read(std::string_view key, std::size_t& to) const {
-  if (const Json* found = find(key)) to = static_cast<std::size_t>(whole(*found->number_token()));
-}
-
-void Fields::read(std::string_view key, Duration& to) const {
-  if (const Json* found = find(key)) to = duration_from(*found->as_string());
-}
-
-void Fields::read(std::string_view key, std::vector<std::string>& to) const {
-  const Json* found = find(key);
-  if (found == nullptr) return;
-  to.clear();
-  for (const Json& element : *found->as_array()) to.push_back(*element.as_string());
-}
-
-void Fields::read(std::string_view key, std::vector<int>& to) const {
-  const Json* found = find(key);
-  if (found == nullptr) return;
-  to.clear();
-  for (const Json& element : *found->as_array()) {
-    to.push_back(static_cast<int>(whole(*element.number_token())));
-  }
-}
-
-void Fields::read(std::string_view key, std::map<std::string, std::string>& to) const {
-  for (const auto& [name, value] : members(key)) to[name] = *value.as_string();
-}
+void Fields::take(const Json& json, Duration& to) { to = duration_from(*json.as_string()); }
 
 std::string Fields::word(std::string_view key, std::string_view otherwise) const {
   const Json* found = find(key);
@@ -143,23 +107,23 @@ ModelSpec read_model(Reading& reading) {
   ModelSpec model;
   model.provider = provider_from(fields.word("provider", ""));
   fields.read("id", model.id);
-  fields.read("base_url", model.base_url);
+  fields.read("base_url", model.http.base_url);
   if (const Json* parameters = fields.find("parameters")) {
     model.parameters = RawJson::from_value(*parameters);
   }
   fields.object("key").read("env", model.key_variable);
   fields.object("key").read("file", model.key_file);
-  fields.read("ca_file", model.ca_file);
+  fields.read("ca_file", model.http.ca_file);
   const Fields timeouts = fields.object("timeouts");
-  timeouts.read("connect", model.timeouts.connect);
-  timeouts.read("first_byte", model.timeouts.first_byte);
-  timeouts.read("idle", model.timeouts.idle);
-  fields.read("retry_for", model.retry_for);
-  fields.read("response_bytes_max", model.response_bytes_max);
+  timeouts.read("connect", model.http.timeouts.connect);
+  timeouts.read("first_byte", model.http.timeouts.first_byte);
+  timeouts.read("idle", model.http.timeouts.idle);
+  fields.read("retry_for", model.http.retry.total);
+  fields.read("response_bytes_max", model.http.response_bytes_max);
   for (const auto& [name, value] : fields.members("headers")) {
-    model.headers.emplace_back(name, *value.as_string());
+    model.http.headers.emplace_back(name, *value.as_string());
   }
-  fields.read("tokens_out_max", model.tokens_out_max);
+  fields.read("tokens_out_max", model.http.tokens_out_max);
   fields.read("cache_hints", model.cache_hints);
   fields.read("version", model.version);
   fields.read("sends_reasoning", model.sends_reasoning);

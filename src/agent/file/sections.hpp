@@ -22,6 +22,9 @@
 
 namespace perdure::agent_file {
 
+/// The JSON Schema of agent files: docs/reference/agent.schema.json, as it was when this was compiled.
+[[nodiscard]] std::string_view agent_schema();
+
 class Fields {
  public:
   explicit Fields(const Json& object) : object_(&object) {}
@@ -32,19 +35,34 @@ class Fields {
   [[nodiscard]] const Json::Object& members(std::string_view key) const;
   [[nodiscard]] const Json* find(std::string_view key) const { return object_->find(key); }
 
-  void read(std::string_view key, std::string& to) const;
-  void read(std::string_view key, bool& to) const;
-  void read(std::string_view key, std::int64_t& to) const;
-  void read(std::string_view key, std::size_t& to) const;
-  void read(std::string_view key, Duration& to) const;
-  void read(std::string_view key, std::vector<std::string>& to) const;
-  void read(std::string_view key, std::vector<int>& to) const;
-  void read(std::string_view key, std::map<std::string, std::string>& to) const;
+  /// Leaves `to` as it is if the key is not there.
+  template <class Value>
+  void read(std::string_view key, Value& to) const {
+    if (const Json* found = find(key)) take(*found, to);
+  }
 
   /// The word of that key; `otherwise` if it is not there.
   [[nodiscard]] std::string word(std::string_view key, std::string_view otherwise) const;
 
  private:
+  static void take(const Json& json, std::string& to) { to = *json.as_string(); }
+  static void take(const Json& json, bool& to) { to = *json.as_bool(); }
+  static void take(const Json& json, std::int64_t& to) { to = whole(json); }
+  static void take(const Json& json, std::size_t& to) {
+    to = static_cast<std::size_t>(whole(json));
+  }
+  static void take(const Json& json, int& to) { to = static_cast<int>(whole(json)); }
+  static void take(const Json& json, Duration& to);
+  static void take(const Json& json, std::map<std::string, std::string>& to) {
+    for (const auto& [name, value] : *json.as_object()) to[name] = *value.as_string();
+  }
+  template <class Value>
+  static void take(const Json& json, std::vector<Value>& to) {
+    to.clear();
+    for (const Json& element : *json.as_array()) take(element, to.emplace_back());
+  }
+  static std::int64_t whole(const Json& number);
+
   const Json* object_;
 };
 

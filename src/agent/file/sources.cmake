@@ -3,7 +3,6 @@
 list(
   APPEND
   PERDURE_AGENT_SOURCES
-  file/agent_digest.cpp
   file/agent_file.cpp
   file/agent_factory.cpp
   file/sections.cpp

@@ -3,6 +3,7 @@
 #include "perdure/agent/agent.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -11,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "agent/api/call_policy.hpp"
+#include "agent/api/agent.hpp"
 #include "core/api/guarded.hpp"
 #include "core/api/own_process.hpp"
-#include "loop/agreed_changes.hpp"
 #include "loop/conversation.hpp"
 #include "loop/tool_watch.hpp"
 #include "loop/turn.hpp"
@@ -30,6 +30,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/read.hpp"
 
 namespace perdure {
 namespace {
@@ -82,6 +83,24 @@ Result<void> check_whole(Store& store, const SessionId& id, const State& state) 
               "damage");
 }
 
+// Whether a session may go on under an agent that has changed since: the parts that did; empty: it is
+// the same agent, or none is known. A file that says `refuse` is not overruled by a person who
+// resumes: its author is. Fails: as Agent::resume, if they may not.
+Result<std::vector<std::string>> agreed_changes(const AgentSpec& spec, const Origin& origin,
+                                                const ResumeOptions& options) {
+  if (spec.digest.empty()) return {};
+  std::vector<std::string> changed = changed_parts(origin.agent_digest, spec.digest);
+  if (changed.empty() || spec.on_change == OnChange::go_on) return changed;
+  const std::string what = fmt::format(
+      "the session was begun with another agent; changed since: {}", fmt::join(changed, ", "));
+  if (spec.on_change == OnChange::refuse) {
+    return fail(ErrorCode::conflict, what + "; this agent goes on with none but its own sessions",
+                "agent_refused");
+  }
+  if (!options.accepted_by.empty()) return changed;
+  return fail(ErrorCode::conflict, what + "; it goes on if somebody accepts that", "agent_changed");
+}
+
 }  // namespace
 
 Policy policy_of(const AgentSpec& spec) {
@@ -94,14 +113,14 @@ Policy policy_of(const AgentSpec& spec) {
 }
 
 struct AgentSession::Held {
+  const AgentSpec& spec;
+  std::shared_ptr<const AgentServices> services{};
   std::unique_ptr<Conversation> conversation{};  ///< From the first run on.
 };
 
-AgentSession::AgentSession(const AgentSpec& spec, AgentServices services, Session session)
-    : spec_(&spec),
-      services_(std::move(services)),
-      session_(std::move(session)),
-      held_(of_own_process(std::make_unique<Held>())) {}
+AgentSession::AgentSession(Session session, Held held)
+    : session_(std::move(session)),
+      held_(of_own_process(std::make_unique<Held>(std::move(held)))) {}
 AgentSession::AgentSession(AgentSession&& other) noexcept = default;
 AgentSession& AgentSession::operator=(AgentSession&& other) noexcept = default;
 AgentSession::~AgentSession() = default;
@@ -109,13 +128,15 @@ AgentSession::~AgentSession() = default;
 Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver& observer,
                                      const std::stop_token& stop) {
   if (auto here = check_own_process(held_); !here) return forward(here);
+  const AgentSpec& spec = held_->spec;
+  const AgentServices& services = *held_->services;
   const OnBehalf on_behalf(session_.lease());
   if (!session_.state().setup) {
-    if (auto set = session_.set(spec_->setup); !set) return forward(set);
+    if (auto set = session_.set(spec.setup); !set) return forward(set);
   }
   if (held_->conversation == nullptr) {
     auto provider = guarded("the agent's `make_provider`",
-                            [&] { return spec_->make_provider(*session_.state().setup); });
+                            [&] { return spec.make_provider(*session_.state().setup); });
     if (!provider) return forward(provider);
     if (*provider == nullptr) {
       return fail(ErrorCode::invalid_argument,
@@ -125,19 +146,19 @@ Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver
   }
   if (input) {
     // Before it is sent for the first time: it must not change by being recorded.
-    if (input->id.empty()) input->id = mint<MessageTag>(*services_.ids).text();
-    if (input->created_at == Timestamp{}) input->created_at = services_.clock->now();
+    if (input->id.empty()) input->id = mint<MessageTag>(services.sources.ids).text();
+    if (input->created_at == Timestamp{}) input->created_at = services.sources.clock.now();
   }
-  const Attached attached(*services_.watch, session_.id(), observer);
-  loop::Turn turn({.spec = *spec_,
-                   .services = services_,
-                   .session = session_,
-                   .conversation = *held_->conversation,
-                   .stop = stop});
-  auto report = turn.run(std::move(input));
-  if (spec_->scratchpad_folder.empty()) return report;
+  const Attached attached(*services.watch, session_.id(), observer);
+  auto report = loop::run_turn({.spec = spec,
+                                .services = services,
+                                .session = session_,
+                                .conversation = *held_->conversation,
+                                .stop = stop},
+                               std::move(input));
+  if (spec.scratchpad_folder.empty()) return report;
   // The log has the notes; that they are files too is no reason to fail.
-  auto written = session_.write_scratch_folder(spec_->scratchpad_folder);
+  auto written = session_.write_scratch_folder(spec.scratchpad_folder);
   if (report) report->scratchpad_problem = written ? *std::move(written) : written.error().message;
   return report;
 }
@@ -148,7 +169,7 @@ Result<TurnReport> AgentSession::run(std::optional<Message> input, const Observe
   return run(std::move(input), observer, stop);
 }
 
-Agent::Agent(std::unique_ptr<const AgentSpec> spec, AgentServices services)
+Agent::Agent(std::unique_ptr<const AgentSpec> spec, std::shared_ptr<const AgentServices> services)
     : spec_(std::move(spec)), services_(std::move(services)) {}
 Agent::~Agent() = default;
 
@@ -156,21 +177,15 @@ Result<std::unique_ptr<Agent>> Agent::start(Store& store, AgentSpec spec, Runtim
   if (!spec.make_provider) {
     return fail(ErrorCode::invalid_argument, "an agent needs a way to make its provider");
   }
-  const auto sources = std::make_shared<GuardedSources>(options.clock, options.ids);
-  options.clock = &sources->clock;
-  options.ids = &sources->ids;
-  auto watch = std::make_shared<ToolWatch>();
-  auto tools = watched(spec.tools, watch);
+  const auto services = std::make_shared<const AgentServices>(store, options);
+  options.clock = &services->sources.clock;
+  options.ids = &services->sources.ids;
+  auto tools = watched(spec.tools, services->watch);
   if (!tools) return forward(tools);
   spec.setup.tools = spec.tools.definitions();
   auto kept = std::make_unique<const AgentSpec>(std::move(spec));
   options.tools = *std::move(tools);
   options.policy = policy_of(*kept);
-  const AgentServices services{.store = &store,
-                               .clock = options.clock,
-                               .ids = options.ids,
-                               .watch = std::move(watch),
-                               .sources = sources};
   auto runtime = Runtime::start(store, options);
   if (!runtime) return forward(runtime);
   std::unique_ptr<Agent> agent(new Agent(std::move(kept), services));
@@ -184,7 +199,7 @@ Result<AgentSession> Agent::begin(SessionSpec session) {
   if (session.agent_digest.empty()) session.agent_digest = spec_->digest;
   auto begun = runtime_->create(session);
   if (!begun) return forward(begun);
-  return AgentSession(*spec_, services_, *std::move(begun));
+  return AgentSession(*std::move(begun), {.spec = *spec_, .services = services_});
 }
 
 Result<void> Agent::agree(const SessionId& id, const ResumeOptions& options) {
@@ -194,7 +209,7 @@ Result<void> Agent::agree(const SessionId& id, const ResumeOptions& options) {
   if (*is_ours) return {};
   auto before = runtime_->origin_of(id);
   if (!before) return forward(before);
-  auto agreed = loop::agreed_changes(*spec_, before->value_or(Origin{}), options);
+  auto agreed = agreed_changes(*spec_, before->value_or(Origin{}), options);
   if (*before && !agreed) return forward(agreed);
   return {};
 }
@@ -206,10 +221,10 @@ Result<ResumedAgent> Agent::resume(const SessionId& id, const ResumeOptions& opt
   // As it is now that nobody else can change it.
   const auto prepare = [&](Session& session) -> Result<void> {
     if (!options.accepts_damage) {
-      auto whole = check_whole(*services_.store, session.id(), session.state());
+      auto whole = check_whole(services_->store, session.id(), session.state());
       if (!whole) return whole;
     }
-    auto agreed = loop::agreed_changes(*spec_, *session.state().origin, options);
+    auto agreed = agreed_changes(*spec_, *session.state().origin, options);
     if (!agreed) return forward(agreed);
     changed = *std::move(agreed);
     if (changed.empty()) return {};
@@ -225,8 +240,9 @@ Result<ResumedAgent> Agent::resume(const SessionId& id, const ResumeOptions& opt
     problem = resumed->session.read_scratch_folder(spec_->scratchpad_folder);
   }
   if (!problem) return forward(problem);
-  return ResumedAgent{AgentSession(*spec_, services_, std::move(resumed->session)),
-                      std::move(resumed->report), std::move(changed), *std::move(problem)};
+  return ResumedAgent{
+      AgentSession(std::move(resumed->session), {.spec = *spec_, .services = services_}),
+      std::move(resumed->report), std::move(changed), *std::move(problem)};
 }
 
 }  // namespace perdure

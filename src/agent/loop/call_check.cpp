@@ -14,9 +14,9 @@
 #include <variant>
 #include <vector>
 
-#include "agent/api/call_policy.hpp"
+#include "agent/api/agent.hpp"
 #include "core/api/json_text.hpp"
-#include "loop/marks.hpp"
+#include "loop/history.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
@@ -29,39 +29,37 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
-#include "text/edit_distance.hpp"
-#include "tools/schema/value.hpp"
+#include "text/wording.hpp"
+#include "tools/check/paths.hpp"
+#include "tools/schema/compiler.hpp"
 #include "tools/secret_ref.hpp"
 
 namespace perdure {
 namespace {
 
-using By = CallRefused::By;
-using loop::stop_of;
-
-Json::Object refusal_of(std::string_view error, const ToolCallBlock& call, std::string message) {
-  return {{"error", error}, {"tool", call.name}, {"message", std::move(message)}};
+// What the model is told; `more` has members besides.
+PermitDecision refused(std::string_view error, const ToolCallBlock& call, std::string message,
+                       Json::Object more = {}) {
+  Json::Object object{{"error", error}, {"tool", call.name}, {"message", std::move(message)}};
+  for (Json::Member& member : more) object.push_back(std::move(member));
+  return PermitDecision::deny(Json(std::move(object)).text());
 }
 
-CallRefused refused(By by, Json::Object object) {
-  return {.by = by, .text = Json(std::move(object)).text()};
-}
-
-CallRefused no_such_tool(const Toolbox& tools, const ToolCallBlock& call) {
+PermitDecision no_such_tool(const Toolbox& tools, const ToolCallBlock& call) {
   constexpr std::size_t listed_max = 50;
   const auto names = tools.names();
   const auto meant = closest_name(call.name, names);
-  Json::Object object =
-      refusal_of("unknown_tool", call,
-                 meant ? fmt::format("There is no such tool. Did you mean {}?", *meant)
-                       : "There is no such tool. Use one of those listed.");
-  if (meant) object.emplace_back("did_you_mean", *meant);
+  Json::Object more;
+  if (meant) more.emplace_back("did_you_mean", *meant);
   Json::Array listed;
   for (const std::string_view name : names) {
     if (listed.size() < listed_max) listed.emplace_back(name);
   }
-  object.emplace_back("tools", std::move(listed));
-  return refused(By::name, std::move(object));
+  more.emplace_back("tools", std::move(listed));
+  return refused("unknown_tool", call,
+                 meant ? fmt::format("There is no such tool. Did you mean {}?", *meant)
+                       : "There is no such tool. Use one of those listed.",
+                 std::move(more));
 }
 
 Result<Json> arguments_of(const ToolCallBlock& call) {
@@ -76,16 +74,16 @@ Result<Json> arguments_of(const ToolCallBlock& call) {
   return args;
 }
 
-CallRefused invalid(const ToolCallBlock& call, const std::vector<SchemaError>& errors) {
-  Json::Object object = refusal_of("invalid_arguments", call,
-                                   "The arguments do not fit the tool's schema. Nothing was done. "
-                                   "Correct all of these and call again.");
+PermitDecision invalid(const ToolCallBlock& call, const std::vector<SchemaError>& errors) {
   Json::Array listed;
   for (const auto& [at, rule, message] : errors) {
     listed.emplace_back(Json::Object{{"at", at}, {"message", message}});
   }
-  object.emplace_back("errors", std::move(listed));
-  return refused(By::schema, std::move(object));
+  return refused(
+      "invalid_arguments", call,
+      "The arguments do not fit the tool's schema. Nothing was done. Correct all of these "
+      "and call again.",
+      {{"errors", std::move(listed)}});
 }
 
 void find_foreign_secrets(const Json& value, const ToolSpec& spec, std::vector<SchemaError>& errors,
@@ -108,7 +106,7 @@ void find_foreign_secrets(const Json& value, const ToolSpec& spec, std::vector<S
 
 std::vector<SchemaError> errors_in(const CheckedTool& tool, const Json& args) {
   if (tool.spec.secrets.empty()) return tool.schema.check(args);
-  auto errors = tool.schema.check_hiding_secrets(args);
+  auto errors = tool.schema.check(args, true);
   find_foreign_secrets(args, tool.spec, errors, "");
   return errors;
 }
@@ -161,51 +159,36 @@ std::size_t count_back(std::span<const PlacedMessage> before, const Message& las
 
 // Arguments that were never written look like none that are needed.
 bool may_lack_its_end(const ProposedCall& call) {
-  return stop_of(call.response) == StopReason::length &&
+  return loop::stop_of(call.response) == StopReason::length &&
          call.block + 1 == call.response.blocks.size();
-}
-
-std::string cut_short(const ToolCallBlock& call) {
-  return Json(Json::Object{{"error", "cut_short"},
-                           {"tool", call.name},
-                           {"message",
-                            "Your response reached its limit of tokens, and this call may lack its "
-                            "end. It was not made. Ask for it again, alone or with less in it."}})
-      .text();
 }
 
 }  // namespace
 
-CallCheck check_call(const Toolbox& tools, const Permissions& permissions,
-                     const ToolCallBlock& call, std::size_t in_a_row) {
+PermitDecision check_call(const Toolbox& tools, const Permissions& permissions,
+                          const ToolCallBlock& call, std::size_t in_a_row) {
   const CheckedTool* tool = tools.find(call.name);
   if (tool == nullptr) return no_such_tool(tools, call);
-  auto args = arguments_of(call);
+  const auto args = arguments_of(call);
   if (!args) {
-    return refused(By::syntax, refusal_of("arguments_not_json", call,
-                                          "The arguments cannot be read: " + args.error().message +
-                                              ". Nothing was done. Send one JSON object."));
+    return refused("arguments_not_json", call,
+                   "The arguments cannot be read: " + args.error().message +
+                       ". Nothing was done. Send one JSON object.");
   }
   if (const auto errors = errors_in(*tool, *args); !errors.empty()) return invalid(call, errors);
-  const PermitDecision permit =
-      decide_permit(permissions, tool->spec.tool, tool->spec.path_args, *args);
+  PermitDecision permit = decide_permit(permissions, tool->spec.tool, tool->spec.path_args, *args);
   if (permit.permit == Permit::deny) {
-    return refused(By::permission, refusal_of("not_permitted", call,
-                                              "This call is not allowed, and will not be if it is "
-                                              "repeated. The reason: " +
-                                                  permit.why + "."));
+    return refused("not_permitted", call,
+                   "This call is not allowed, and will not be if it is repeated. The reason: " +
+                       permit.why + ".");
   }
   if (in_a_row >= identical_calls_max && !tool->spec.is_poll) {
-    return refused(By::loop,
-                   refusal_of("loop", call,
-                              fmt::format("This very call was asked for {} times in a row. It "
-                                          "was not made again: look at the results that are "
-                                          "there, and do something else.",
-                                          in_a_row)));
+    return refused("loop", call,
+                   fmt::format("This very call was asked for {} times in a row. It was not made "
+                               "again: look at the results that are there, and do something else.",
+                               in_a_row));
   }
-  if (tool->spec.needs_word) return CallAsk{.args = *std::move(args), .why = "it is a question"};
-  if (permit.permit == Permit::ask) return CallAsk{.args = *std::move(args), .why = permit.why};
-  return CallGo{.args = *std::move(args)};
+  return tool->spec.needs_word ? PermitDecision::ask("it is a question") : permit;
 }
 
 std::size_t times_in_a_row(const State& state, Position message, std::size_t block) {
@@ -214,11 +197,7 @@ std::size_t times_in_a_row(const State& state, Position message, std::size_t blo
   return count_back({state.transcript.begin(), at}, at->message, block);
 }
 
-std::size_t times_in_a_row(const State& state, const Message& next, std::size_t block) {
-  return count_back(state.transcript, next, block);
-}
-
-const ToolCallBlock* refused_again_and_again(const State& state, Position since) {
+const ToolCallBlock* loop::refused_again_and_again(const State& state, Position since) {
   std::map<std::string, std::set<Position>> refused;  // By call: the responses that asked for it.
   bool has_results = false;
   for (const auto& [position, message] : std::views::reverse(state.transcript)) {
@@ -235,7 +214,7 @@ const ToolCallBlock* refused_again_and_again(const State& state, Position since)
       if (call == nullptr) continue;
       auto& responses = refused[call_text(*call)];
       responses.insert(position);
-      if (responses.size() == refusals_max) return call;
+      if (responses.size() == loop::refusals_max) return call;
     }
   }
   return nullptr;
@@ -245,16 +224,15 @@ const ToolCallBlock* refused_again_and_again(const State& state, Position since)
 PermitDecision permit_call(const Toolbox& tools, const Permissions& permissions, const State& state,
                            const ProposedCall& proposed) {
   const ToolCallBlock& call = proposed.call();
-  if (may_lack_its_end(proposed)) return PermitDecision::deny(cut_short(call));
-  const std::size_t in_a_row = proposed.message == 0
-                                   ? times_in_a_row(state, proposed.response, proposed.block)
-                                   : times_in_a_row(state, proposed.message, proposed.block);
-  auto check = check_call(tools, permissions, call, in_a_row);
-  if (auto* refused = std::get_if<CallRefused>(&check)) {
-    return PermitDecision::deny(std::move(refused->text));
+  if (may_lack_its_end(proposed)) {
+    return refused("cut_short", call,
+                   "Your response reached its limit of tokens, and this call may lack its end. It "
+                   "was not made. Ask for it again, alone or with less in it.");
   }
-  if (auto* ask = std::get_if<CallAsk>(&check)) return PermitDecision::ask(std::move(ask->why));
-  return PermitDecision::allow();
+  const std::size_t in_a_row = proposed.message == 0
+                                   ? count_back(state.transcript, proposed.response, proposed.block)
+                                   : times_in_a_row(state, proposed.message, proposed.block);
+  return check_call(tools, permissions, call, in_a_row);
 }
 
 }  // namespace perdure

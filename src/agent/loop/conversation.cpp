@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/api/guarded.hpp"
-#include "loop/marks.hpp"
+#include "loop/history.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "doubles/must.hpp"
-#include "loop/marks.hpp"
+#include "loop/history.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "state/log_of.hpp"
+#include "state/log_fixture.hpp"
 
 namespace perdure {
 namespace {

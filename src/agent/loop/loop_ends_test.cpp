@@ -17,6 +17,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

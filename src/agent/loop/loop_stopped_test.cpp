@@ -10,8 +10,8 @@
 
 #include "doubles/must.hpp"
 #include "doubles/was_stopped.hpp"
+#include "loop/history.hpp"
 #include "loop/loop_fixture.hpp"
-#include "loop/next_step.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"

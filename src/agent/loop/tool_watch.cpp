@@ -25,7 +25,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
-#include "text/text_cut.hpp"
+#include "text/wording.hpp"
 
 namespace perdure {
 
@@ -158,19 +158,6 @@ Result<Tools> watched(const Toolbox& toolbox, const std::shared_ptr<ToolWatch>& 
     tools.push_back(std::move(tool));
   }
   return Tools::of(std::move(tools));
-}
-
-void StreamRelay::on_text(std::string_view piece) {
-  watch_.tell(session_, [&](AgentObserver& observer) { observer.on_text(piece); });
-}
-void StreamRelay::on_reasoning(std::string_view piece) {
-  watch_.tell(session_, [&](AgentObserver& observer) { observer.on_reasoning(piece); });
-}
-void StreamRelay::on_call(const ToolCallBlock& call) {
-  watch_.tell(session_, [&](AgentObserver& observer) { observer.on_call(call); });
-}
-void StreamRelay::on_retry(const RetryNotice& notice) {
-  watch_.tell(session_, [&](AgentObserver& observer) { observer.on_retry(notice); });
 }
 
 }  // namespace perdure

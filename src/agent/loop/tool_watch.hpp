@@ -61,18 +61,4 @@ class ToolWatch {
 [[nodiscard]] Result<Tools> watched(const Toolbox& toolbox,
                                     const std::shared_ptr<ToolWatch>& watch);
 
-/// Hands on what a model streams.
-class StreamRelay final : public ModelObserver {
- public:
-  StreamRelay(ToolWatch& watch, const SessionId& session) : watch_(watch), session_(session) {}
-  void on_text(std::string_view piece) override;
-  void on_reasoning(std::string_view piece) override;
-  void on_call(const ToolCallBlock& call) override;
-  void on_retry(const RetryNotice& notice) override;
-
- private:
-  ToolWatch& watch_;
-  const SessionId& session_;
-};
-
 }  // namespace perdure

@@ -1,7 +1,5 @@
 // Anthropic's format: every kind of event and block, what goes back, and where the cache is marked.
 
-#include "models/anthropic.hpp"
-
 #include <gtest/gtest.h>
 #include <memory>
 #include <string>
@@ -9,11 +7,12 @@
 #include <variant>
 #include <vector>
 
-#include "models/sse.hpp"
+#include "models/dialect.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
@@ -21,12 +20,12 @@ namespace {
 // Reads events without names, as data alone.
 ModelResponse read(const std::vector<std::string>& events) {
   ModelObserver nobody;
-  AnthropicStream stream(nobody);
+  const auto stream = anthropic_dialect({})->open(nobody);
   for (const std::string& event : events) {
-    const auto taken = stream.take({.name = "", .data = event});
+    const auto taken = stream->take({.name = "", .data = event});
     EXPECT_TRUE(taken) << event;
   }
-  return stream.finish();
+  return stream->finish();
 }
 
 std::string begun(const std::string& block) {
@@ -49,7 +48,7 @@ std::string block_again(const std::vector<std::string>& events) {
   EXPECT_EQ(response.message.blocks.size(), 1U);
   const Message stored = message_from_json(to_json(response.message)).value();
   EXPECT_TRUE(stored == response.message);
-  const std::string text = AnthropicDialect({}).message(stored);
+  const std::string text = anthropic_dialect({})->message(stored, false);
   constexpr std::string_view before = R"({"role":"assistant","content":[)";
   EXPECT_TRUE(text.starts_with(before)) << text;
   return text.substr(before.size(), text.size() - before.size() - 2);
@@ -119,8 +118,8 @@ TEST(Anthropic, WithoutItsEndAResponseIsPartial) {
 
 TEST(Anthropic, AnErrorIsToldInItsWords) {
   ModelObserver nobody;
-  AnthropicStream stream(nobody);
-  const auto taken = stream.take(
+  const auto stream = anthropic_dialect({})->open(nobody);
+  const auto taken = stream->take(
       {.name = "error",
        .data = R"({"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}})"});
   ASSERT_FALSE(taken);
@@ -133,16 +132,16 @@ TEST(Anthropic, WhatCannotBeUnderstoodEndsTheResponse) {
         R"({"type":"content_block_delta","index":9,"delta":{"type":"text_delta","text":"a"}})",
         R"({"type":"content_block_start","index":0,"content_block":7})"}) {
     ModelObserver nobody;
-    AnthropicStream stream(nobody);
-    EXPECT_FALSE(stream.take({.name = "", .data = data})) << data;
+    const auto stream = anthropic_dialect({})->open(nobody);
+    EXPECT_FALSE(stream->take({.name = "", .data = data})) << data;
   }
 }
 
 TEST(Anthropic, EventsOfOtherNamesAreNotEvenRead) {
   ModelObserver nobody;
-  AnthropicStream stream(nobody);
-  EXPECT_TRUE(stream.take({.name = "ping", .data = "not JSON"}));
-  EXPECT_TRUE(stream.take({.name = "", .data = R"({"type":"news"})"}));
+  const auto stream = anthropic_dialect({})->open(nobody);
+  EXPECT_TRUE(stream->take({.name = "ping", .data = "not JSON"}));
+  EXPECT_TRUE(stream->take({.name = "", .data = R"({"type":"news"})"}));
 }
 
 TEST(Anthropic, ThinkingGoesBackWithItsSignature) {
@@ -253,24 +252,24 @@ Setup setup_with(bool has_system, bool has_tools) {
 }
 
 TEST(Anthropic, TheCacheIsMarkedAfterWhatDoesNotChange) {
-  const AnthropicDialect dialect({});
+  const auto dialect = anthropic_dialect({});
   EXPECT_EQ(
-      *dialect.head(setup_with(true, true)),
+      *dialect->head(setup_with(true, true)),
       R"({"model":"c","max_tokens":8192,"stream":true,"tools":[)"
       R"({"name":"one","description":"1","input_schema":{}},{"name":"two","input_schema":{}}],)"
       R"("system":[{"type":"text","text":"S","cache_control":{"type":"ephemeral"}}],"messages":[)");
-  EXPECT_EQ(*dialect.head(setup_with(false, true)),
+  EXPECT_EQ(*dialect->head(setup_with(false, true)),
             R"({"model":"c","max_tokens":8192,"stream":true,"tools":[)"
             R"({"name":"one","description":"1","input_schema":{}},{"name":"two","input_schema":{},)"
             R"("cache_control":{"type":"ephemeral"}}],"messages":[)");
 }
 
 TEST(Anthropic, TheLastMessageIsMarkedAndNoOther) {
-  const AnthropicDialect dialect({});
+  const auto dialect = anthropic_dialect({});
   EXPECT_EQ(
-      dialect.last_message(user_says("a")),
+      dialect->message(user_says("a"), true),
       R"({"role":"user","content":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}}]})");
-  EXPECT_EQ(dialect.message(user_says("a")),
+  EXPECT_EQ(dialect->message(user_says("a"), false),
             R"({"role":"user","content":[{"type":"text","text":"a"}]})");
   Message thought;
   thought.role = Role::assistant;
@@ -278,15 +277,15 @@ TEST(Anthropic, TheLastMessageIsMarkedAndNoOther) {
   thought.blocks.emplace_back(ReasoningBlock{
       .metadata =
           RawJson::from_text(R"({"anthropic":{"type":"redacted_thinking","data":"d"}})").value()});
-  EXPECT_EQ(dialect.last_message(thought), dialect.message(thought));
+  EXPECT_EQ(dialect->message(thought, true), dialect->message(thought, false));
 }
 
 TEST(Anthropic, MarksCanBeLeftOut) {
   AnthropicOptions options;
   options.cache_hints = false;
-  const AnthropicDialect dialect(options);
-  EXPECT_EQ(dialect.head(setup_with(true, true))->find("cache_control"), std::string::npos);
-  EXPECT_EQ(dialect.last_message(user_says("a")), dialect.message(user_says("a")));
+  const auto dialect = anthropic_dialect(options);
+  EXPECT_EQ(dialect->head(setup_with(true, true))->find("cache_control"), std::string::npos);
+  EXPECT_EQ(dialect->message(user_says("a"), true), dialect->message(user_says("a"), false));
 }
 
 TEST(Anthropic, FailuresOfToolsAreMarked) {
@@ -294,7 +293,7 @@ TEST(Anthropic, FailuresOfToolsAreMarked) {
   results.blocks.emplace_back(ToolResultBlock{.call_id = "t", .content = "no", .is_error = true});
   results.blocks.emplace_back(ToolResultBlock{.call_id = "u"});
   EXPECT_EQ(
-      AnthropicDialect({}).message(results),
+      anthropic_dialect({})->message(results, false),
       R"({"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true},)"
       R"({"type":"tool_result","tool_use_id":"u"}]})");
 }

@@ -1,7 +1,5 @@
 // Bodies that grow: what is written is counted, and the text is that of one written at once.
 
-#include "models/body.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <gtest/gtest.h>
@@ -13,8 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "models/anthropic.hpp"
-#include "models/chat.hpp"
 #include "models/dialect.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
@@ -238,11 +234,10 @@ TEST_P(Bodies, ParametersGoInAsTheyWereWritten) {
   EXPECT_TRUE(is_json(joined(body)));
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    EveryFormat, Bodies,
-    testing::Values(Form{"Anthropic", std::make_shared<const AnthropicDialect>(AnthropicOptions{})},
-                    Form{"Chat", std::make_shared<const ChatDialect>(ChatOptions{})}),
-    [](const auto& form) { return form.param.name; });
+INSTANTIATE_TEST_SUITE_P(EveryFormat, Bodies,
+                         testing::Values(Form{"Anthropic", anthropic_dialect({})},
+                                         Form{"Chat", chat_dialect({})}),
+                         [](const auto& form) { return form.param.name; });
 
 }  // namespace
 }  // namespace perdure

@@ -1,7 +1,5 @@
 // Chat Completions: what compatible servers make of the format, and what goes back to them.
 
-#include "models/chat.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
@@ -10,22 +8,22 @@
 #include <vector>
 
 #include "doubles/must.hpp"
-#include "models/body.hpp"
-#include "models/sse.hpp"
+#include "models/dialect.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
 
 ModelResponse read_chat(const std::vector<std::string>& events) {
   ModelObserver nobody;
-  ChatStream stream(nobody);
+  const auto stream = chat_dialect({})->open(nobody);
   for (const std::string& event : events)
-    EXPECT_TRUE(stream.take({.name = "", .data = event})) << event;
-  return stream.finish();
+    EXPECT_TRUE(stream->take({.name = "", .data = event})) << event;
+  return stream->finish();
 }
 
 std::string chunk(const std::string& members, const std::string& finish = "null") {
@@ -182,11 +180,12 @@ TEST(Chat, ReasoningGoesBackInItsField) {
         read_chat({chunk("\"" + field + R"(":"Hm ")"), chunk("\"" + field + R"(":"so.")"),
                    chunk(R"("content":"a")"), finished});
     const Message stored = message_from_json(to_json(response.message)).value();
-    EXPECT_EQ(ChatDialect({}).message(stored),
+    EXPECT_EQ(chat_dialect({})->message(stored, false),
               R"({"role":"assistant","content":"a",")" + field + R"(":"Hm so."})");
     ChatOptions silent;
     silent.sends_reasoning = false;
-    EXPECT_EQ(ChatDialect(silent).message(stored), R"({"role":"assistant","content":"a"})");
+    EXPECT_EQ(chat_dialect(silent)->message(stored, false),
+              R"({"role":"assistant","content":"a"})");
   }
 }
 
@@ -196,7 +195,7 @@ TEST(Chat, DetailsOfReasoningGoBackAsTheyCame) {
        chunk(R"("reasoning_details":[{"type":"reasoning.encrypted","data":"E\/="}])"),
        chunk(R"("content":"a")"), finished});
   EXPECT_EQ(
-      ChatDialect({}).message(response.message),
+      chat_dialect({})->message(response.message, false),
       R"({"role":"assistant","content":"a","reasoning":"Hm","reasoning_details":[{"type":"reasoning.text", "text":"Hm"},{"type":"reasoning.encrypted","data":"E\/="}]})");
 }
 
@@ -206,7 +205,7 @@ TEST(Chat, WhatAServerAddsToACallGoesBackWithIt) {
            R"("tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"n","arguments":"{}"},"extra_content":{"google":{"thought_signature":"S\/"}}}])"),
        finished});
   EXPECT_EQ(
-      ChatDialect({}).message(response.message),
+      chat_dialect({})->message(response.message, false),
       R"({"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"n","arguments":"{}"},"extra_content":{"google":{"thought_signature":"S\/"}}}]})");
 }
 
@@ -215,7 +214,7 @@ TEST(Chat, ARefusalIsTextThatGoesBackAsOne) {
   EXPECT_EQ(response.stop, StopReason::refusal);
   EXPECT_EQ(response.stop_text, "stop: I will not.");
   EXPECT_EQ(text_of(response.message), "I will not.");
-  EXPECT_EQ(ChatDialect({}).message(response.message),
+  EXPECT_EQ(chat_dialect({})->message(response.message, false),
             R"({"role":"assistant","content":null,"refusal":"I will not."})");
 }
 
@@ -293,8 +292,8 @@ TEST(Chat, AnErrorIsToldInItsWords) {
         Pair{R"({"error":"out of memory"})", "out of memory"},
         Pair{R"({"error":{"message":"m"}})", "m"}}) {
     ModelObserver nobody;
-    ChatStream stream(nobody);
-    const auto taken = stream.take({.name = "", .data = data});
+    const auto stream = chat_dialect({})->open(nobody);
+    const auto taken = stream->take({.name = "", .data = data});
     ASSERT_FALSE(taken);
     EXPECT_EQ(taken.error().message, words);
   }
@@ -307,7 +306,7 @@ TEST(Chat, TheHeadHasToolsAndTheSystemPrompt) {
   setup.tools.push_back({.name = "one", .description = "1"});
   ChatOptions options;
   options.system_role = "developer";
-  EXPECT_EQ(*ChatDialect(options).head(setup),
+  EXPECT_EQ(*chat_dialect(options)->head(setup),
             R"({"model":"m","stream":true,"stream_options":{"include_usage":true},"tools":[)"
             R"({"type":"function","function":{"name":"one","description":"1","parameters":{}}}],)"
             R"("messages":[{"role":"developer","content":"S"})");
@@ -317,23 +316,23 @@ TEST(Chat, WhereMoneyIsLimitedAResponseIsHeldToWhatWasReckonedWith) {
   perdure::Setup setup;
   setup.model = "m";
   ChatOptions options;
-  EXPECT_EQ(ChatDialect(options).cap(setup), R"("max_completion_tokens":8192)");
+  EXPECT_EQ(chat_dialect(options)->cap(setup), R"("max_completion_tokens":8192)");
   options.http.base_url = "http://127.0.0.1:8080/v1";
-  EXPECT_EQ(ChatDialect(options).cap(setup), R"("max_tokens":8192)");
+  EXPECT_EQ(chat_dialect(options)->cap(setup), R"("max_tokens":8192)");
   options.cap_parameter = "n_predict";
-  EXPECT_EQ(ChatDialect(options).cap(setup), R"("n_predict":8192)");
+  EXPECT_EQ(chat_dialect(options)->cap(setup), R"("n_predict":8192)");
 
-  const ChatDialect dialect(options);
-  RequestBody body(dialect);
+  const auto dialect = chat_dialect(options);
+  RequestBody body(*dialect);
   ASSERT_TRUE(body.update({.setup = setup, .is_capped = true}));
   EXPECT_TRUE(body.parts().front().starts_with(R"({"n_predict":8192,"model":"m")"));
   ASSERT_TRUE(body.update({.setup = setup}));
   EXPECT_TRUE(body.parts().front().starts_with(R"({"model":"m")"));
 
   setup.parameters = must(RawJson::from_text(R"({"max_tokens": 5})"));
-  EXPECT_EQ(ChatDialect(options).cap(setup), "") << "the setup says it";
+  EXPECT_EQ(chat_dialect(options)->cap(setup), "") << "the setup says it";
   setup.parameters = must(RawJson::from_text(R"({"n_predict": 5})"));
-  EXPECT_EQ(ChatDialect(options).cap(setup), "") << "and in the server's own word";
+  EXPECT_EQ(chat_dialect(options)->cap(setup), "") << "and in the server's own word";
 }
 
 TEST(Chat, ResultsAreMessagesOfTheirOwnBeforeTheText) {
@@ -342,9 +341,10 @@ TEST(Chat, ResultsAreMessagesOfTheirOwnBeforeTheText) {
   message.blocks.emplace_back(ToolResultBlock{.call_id = "b"});
   message.blocks.emplace_back(TextBlock{.text = "and"});
   message.blocks.emplace_back(TextBlock{.text = "more"});
-  EXPECT_EQ(ChatDialect({}).message(message), R"({"role":"tool","tool_call_id":"a","content":"1"},)"
-                                              R"({"role":"tool","tool_call_id":"b","content":""},)"
-                                              R"({"role":"user","content":"and\nmore"})");
+  EXPECT_EQ(chat_dialect({})->message(message, false),
+            R"({"role":"tool","tool_call_id":"a","content":"1"},)"
+            R"({"role":"tool","tool_call_id":"b","content":""},)"
+            R"({"role":"user","content":"and\nmore"})");
 }
 
 }  // namespace

@@ -22,13 +22,14 @@
 
 namespace perdure {
 
-class CurlTransport final : public HttpTransport {
+class CurlTransport {
  public:
   explicit CurlTransport(const Clock& clock);
-  ~CurlTransport() override;
+  ~CurlTransport();
 
+  /// Returns soon after `stop` is requested.
   [[nodiscard]] HttpEnd post(const HttpRequest& request, HttpReader& reader,
-                             const std::stop_token& stop) override;
+                             const std::stop_token& stop);
 
  private:
   struct Handles;

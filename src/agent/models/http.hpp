@@ -1,11 +1,11 @@
-// One POST whose answer streams in: the seam between providers and the network.
+// One POST whose answer streams in: what is sent, what comes, and whether it is tried again.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +13,8 @@
 
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
 
 namespace perdure {
 
@@ -66,14 +68,6 @@ struct HttpEnd {
   bool was_sent = false;
 };
 
-class HttpTransport {
- public:
-  virtual ~HttpTransport() = default;
-  /// Returns soon after `stop` is requested.
-  [[nodiscard]] virtual HttpEnd post(const HttpRequest& request, HttpReader& reader,
-                                     const std::stop_token& stop) = 0;
-};
-
 // The little that must be known of a URL: whether it is one, and where it leads.
 
 /// Whether its host is this machine, by name (localhost) or by number.
@@ -84,5 +78,69 @@ class HttpTransport {
 /// would go over it to another machine.
 [[nodiscard]] Result<std::string> request_url(std::string_view base, std::string_view path,
                                               bool has_key);
+
+// Whether a failed attempt is repeated, and when: pure, so that no test waits.
+
+/// Whether an answer of this status says "later" rather than "no". A provider may say so itself
+/// (x-should-retry).
+[[nodiscard]] bool is_worth_repeating(const HttpHead& head);
+
+/// What the provider wants us to wait: retry-after-ms, retry-after in seconds or as a date. Nothing
+/// if it does not say, or nothing that makes sense.
+[[nodiscard]] std::optional<Duration> wanted_wait(const HttpHead& head, Timestamp now);
+
+/// A number in [0, 1), by chance.
+[[nodiscard]] double chance_from(IdSource& ids);
+
+struct FailedAttempt {
+  int number = 1;  ///< The first is 1.
+  Duration since_first{};
+  std::optional<Duration> wanted{};  ///< By the provider.
+};
+
+/// Nothing: it is not repeated, because the next attempt would start later than `total` allows.
+[[nodiscard]] std::optional<Duration> wait_before_next(const RetryOptions& options,
+                                                       const FailedAttempt& failed, double chance);
+
+// Server-sent events, taken out of a stream of bytes that arrives in any pieces.
+//
+// As the HTML standard has it: lines end with LF, CR or CRLF; a blank line ends an event; an event
+// that the end of the stream cuts off is none. Ids and retry times have no meaning for a response
+// to one POST, and are passed over.
+
+/// Both live until the function that is given them returns.
+struct SseEvent {
+  std::string_view name;  ///< Empty: none was said.
+  std::string_view data;  ///< Several data lines are joined with LF.
+};
+
+/// What it fails with ends the feeding.
+using SseSink = std::function<Result<void>(const SseEvent&)>;
+
+class SseParser {
+ public:
+  static constexpr std::size_t event_bytes_default = 10'000'000;
+
+  /// `event_bytes_max`: no line, and no event's data, may be longer.
+  explicit SseParser(std::size_t event_bytes_max = event_bytes_default)
+      : event_bytes_max_(event_bytes_max) {}
+
+  /// Gives every event that ends within `bytes` to `sink`. After a failure the parser is of no
+  /// further use. Fails: `unavailable` for an event beyond the limit; whatever `sink` fails with.
+  [[nodiscard]] Result<void> feed(std::string_view bytes, const SseSink& sink);
+
+ private:
+  [[nodiscard]] Result<void> take_line(std::string_view line, const SseSink& sink);
+  void take_field(std::string_view line);
+  [[nodiscard]] Result<void> end_event(const SseSink& sink);
+
+  std::size_t event_bytes_max_;
+  std::string line_;  // The part of a line that earlier pieces brought.
+  std::string name_;
+  std::string data_;
+  bool has_data_ = false;
+  bool after_cr_ = false;  // A LF that comes now belongs to the CR before it.
+  bool is_first_line_ = true;
+};
 
 }  // namespace perdure

@@ -1,7 +1,5 @@
 // When a failed request is repeated: statuses, what the provider wants, growing waits, a total.
 
-#include "models/retry.hpp"
-
 #include <chrono>
 #include <gtest/gtest.h>
 #include <optional>

@@ -4,16 +4,12 @@ list(
   APPEND
   PERDURE_AGENT_SOURCES
   models/anthropic.cpp
-  models/api_key.cpp
-  models/body.cpp
+  models/dialect.cpp
   models/chat.cpp
   models/curl_transport.cpp
   models/http_provider.cpp
-  models/prices.cpp
   models/provider.cpp
-  models/retry.cpp
   models/scripted.cpp
-  models/sse.cpp
   models/http.cpp
   models/wire.cpp)
 
@@ -29,6 +25,5 @@ list(
   models/retry_test.cpp
   models/scripted_test.cpp
   models/sse_test.cpp
-  models/text_pile_test.cpp
   models/url_test.cpp
   models/wire_test.cpp)

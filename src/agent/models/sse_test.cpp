@@ -1,7 +1,5 @@
 // Server-sent events: every ending of a line, every split, and what is too large.
 
-#include "models/sse.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <gtest/gtest.h>
@@ -11,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/http.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {

@@ -19,15 +19,13 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/log.hpp"
-#include "text/text_cut.hpp"
+#include "text/wording.hpp"
 
 namespace perdure::wire {
 namespace {
 
 constexpr std::size_t name_chars_max = 64;
 constexpr std::size_t error_chars_max = 500;
-// Keys, and what few letters of a text need an escape.
-constexpr std::size_t around_values = 96;
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -79,32 +77,6 @@ std::string quoted(std::string_view text) {
   json.reserve(text.size() + 2);
   append_json_string(json, text);
   return json;
-}
-
-ObjectText::ObjectText(std::size_t room) {
-  text_.reserve(room + around_values);
-  text_ += '{';
-}
-
-void ObjectText::begin_member(std::string_view key) {
-  if (text_.size() > 1) text_ += ',';
-  append_json_string(text_, key);
-  text_ += ':';
-}
-
-void ObjectText::add(std::string_view key, std::string_view text) {
-  begin_member(key);
-  append_json_string(text_, text);
-}
-
-void ObjectText::add_raw(std::string_view key, std::string_view json) {
-  begin_member(key);
-  text_ += json;
-}
-
-std::string ObjectText::finish() {
-  text_ += '}';
-  return std::move(text_);
 }
 
 std::string tool_name(std::string_view name) {
@@ -218,13 +190,19 @@ std::string vendors_own(const Unknown& unknown, std::string_view vendor) {
   return {};
 }
 
-std::string_view inside(std::string_view object) {
-  const auto begin = object.find('{');
-  const auto end = object.rfind('}');
-  if (begin == std::string_view::npos || end == std::string_view::npos) return {};
-  object = object.substr(begin + 1, end - begin - 1);
-  return object.find_first_not_of(" \t\r\n") == std::string_view::npos ? std::string_view()
-                                                                       : object;
+std::string with_members(std::string object, std::string_view of) {
+  const auto begin = of.find('{');
+  const auto end = of.rfind('}');
+  if (begin == std::string_view::npos || end == std::string_view::npos) return object;
+  of = of.substr(begin + 1, end - begin - 1);
+  if (of.find_first_not_of(" \t\r\n") == std::string_view::npos) return object;
+  object.pop_back();
+  return object.append(object.size() > 1 ? "," : "").append(of).append("}");
+}
+
+bool has_error(const Json& json) {
+  const Json* const error = json.find("error");
+  return error != nullptr && !error->is_null();
 }
 
 std::string error_words(std::string_view body) {

@@ -22,21 +22,6 @@ namespace perdure::wire {
 /// The text as a JSON string.
 [[nodiscard]] std::string quoted(std::string_view text);
 
-/// An object written in one go: what goes into it is copied once. `room` is what its values take, as
-/// far as that is known.
-class ObjectText {
- public:
-  explicit ObjectText(std::size_t room);
-  void add(std::string_view key, std::string_view text);
-  void add_raw(std::string_view key, std::string_view json);
-  [[nodiscard]] std::string finish();
-
- private:
-  void begin_member(std::string_view key);
-
-  std::string text_;
-};
-
 /// Letters, digits, `_` and `-`, at most 64 of them.
 [[nodiscard]] std::string tool_name(std::string_view name);
 [[nodiscard]] std::string call_id(std::string_view id);
@@ -76,8 +61,11 @@ inline constexpr std::size_t blocks_max = 4096;
 /// Whether a member is a count: a whole number that is not negative.
 [[nodiscard]] bool has_count(const Json& json, std::string_view key);
 
-/// What stands between the braces of an object's text.
-[[nodiscard]] std::string_view inside(std::string_view object);
+/// The object with the members of another behind its own; each is as it was written.
+[[nodiscard]] std::string with_members(std::string object, std::string_view of);
+
+/// Whether there is an error in the place of a response, or behind it.
+[[nodiscard]] bool has_error(const Json& json);
 
 /// What a provider says about an error, from the body of its answer: `{"error": {"type",
 /// "message"}}` in its usual variants, or whatever else there is.

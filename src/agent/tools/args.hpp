@@ -1,4 +1,4 @@
-// Arguments of a call whose schema has been checked.
+// Arguments of a call whose schema has been checked. What is not there is what the tool takes it for.
 
 #pragma once
 
@@ -10,10 +10,17 @@
 
 namespace perdure {
 
-/// A string argument; `otherwise` if it is not there.
-[[nodiscard]] std::string text_arg(const Json& args, std::string_view name,
-                                   std::string_view otherwise = {});
-[[nodiscard]] std::int64_t number_arg(const Json& args, std::string_view name,
-                                      std::int64_t otherwise);
+[[nodiscard]] inline std::string text_arg(const Json& args, std::string_view name,
+                                          std::string_view otherwise = {}) {
+  const Json* found = args.find(name);
+  const auto* text = found == nullptr ? nullptr : found->as_string();
+  return text == nullptr ? std::string(otherwise) : *text;
+}
+
+[[nodiscard]] inline std::int64_t number_arg(const Json& args, std::string_view name,
+                                             std::int64_t otherwise) {
+  const Json* found = args.find(name);
+  return found == nullptr ? otherwise : found->as_int64().value_or(otherwise);
+}
 
 }  // namespace perdure

@@ -1,20 +1,41 @@
-// `{"secret_ref": "NAME"}`: where a secret goes in the arguments of a call.
+// Secrets as our layers use them: `{"secret_ref": "NAME"}` in the arguments of a call, and what is
+// taken out of what a tool answers.
 
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
+#include "core/api/guarded.hpp"
+#include "perdure/agent/secrets.hpp"
+#include "perdure/agent/tools.hpp"
+#include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure {
 
-/// The name; null for anything else.
+/// Where a secret goes: its name; null for anything else.
 [[nodiscard]] inline const std::string* secret_name(const Json& value) {
   const auto* object = value.as_object();
   if (object == nullptr || object->size() != 1) return nullptr;
   return object->front().first == "secret_ref" ? object->front().second.as_string() : nullptr;
 }
 
-[[nodiscard]] inline bool is_secret_ref(const Json& value) { return secret_name(value) != nullptr; }
+/// Empty also if there is no environment. Fails: `unavailable` if it throws.
+[[nodiscard]] inline Result<std::optional<std::string>> read_variable(
+    const Environment& environment, const std::string& name) {
+  if (!environment) return std::nullopt;
+  return guarded("the environment", [&] { return environment(name); });
+}
+
+/// The tool, with secrets taken out of whatever it answers; they are asked for after each call. If
+/// `values` fails or throws, the answer is withheld. One that its session answers is returned as it
+/// is.
+[[nodiscard]] ToolSpec without_secrets(ToolSpec spec, std::function<Result<SecretValues>()> values);
+
+/// The text with `[secret NAME]` in the place of every secret, in all its forms. Secrets shorter than
+/// 4 bytes are left: they are in every text.
+[[nodiscard]] std::string scrubbed(std::string text, const SecretValues& secrets);
 
 }  // namespace perdure

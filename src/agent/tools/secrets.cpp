@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -24,13 +26,10 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "tools/process/output.hpp"
+#include "tools/process/program.hpp"
 #include "tools/secret_ref.hpp"
 
 namespace perdure {
-
-[[nodiscard]] ToolOutcome scrubbed_outcome(ToolOutcome outcome, const SecretValues& values);
-[[nodiscard]] Verdict scrubbed_verdict(Verdict verdict, const SecretValues& values);
 
 namespace {
 
@@ -140,29 +139,38 @@ std::string& words_of(Said& said) {
 constexpr std::string_view withheld =
     "(withheld: the secrets that must not be in it could not be read)";
 
-}  // namespace
+using ReadValues = std::function<Result<SecretValues>()>;
 
-ToolOutcome scrubbed_outcome(ToolOutcome outcome, const SecretValues& values) {
-  std::visit([&](auto& said) { words_of(said) = scrubbed(std::move(words_of(said)), values); },
-             outcome);
+// What a tool throws is recorded as well, and may hold what it was given. What became of a call stays
+// true where its words cannot be searched.
+ToolOutcome run_scrubbed(const Tool& tool, const CallContext& context, const ReadValues& values) {
+  auto ran = guarded("the tool's `run`", [&] { return tool.run(context); });
+  ToolOutcome outcome = ran ? *std::move(ran) : Doubtful{std::move(ran.error().message)};
+  const auto whole = guarded("the secrets", values);
+  std::visit(
+      [&](auto& said) {
+        std::string& words = words_of(said);
+        words = whole ? scrubbed(std::move(words), *whole) : std::string(withheld);
+      },
+      outcome);
   return outcome;
 }
 
-Verdict scrubbed_verdict(Verdict verdict, const SecretValues& values) {
-  if (auto* landed = std::get_if<Landed>(&verdict)) {
-    landed->content = scrubbed(std::move(landed->content), values);
-  } else if (auto* unclear = std::get_if<CannotTell>(&verdict)) {
-    unclear->why = scrubbed(std::move(unclear->why), values);
-  }
+Verdict verify_scrubbed(const Tool& tool, const VerifyContext& context, const ReadValues& values) {
+  auto asked = guarded("the tool's `verify`", [&] { return tool.verify(context); });
+  Verdict verdict = asked ? *std::move(asked) : CannotTell{std::move(asked.error().message)};
+  const auto whole = guarded("the secrets", values);
+  auto* landed = std::get_if<Landed>(&verdict);
+  auto* unclear = std::get_if<CannotTell>(&verdict);
+  if (landed == nullptr && unclear == nullptr) return verdict;
+  std::string& words = landed != nullptr ? landed->content : unclear->why;
+  words = whole ? scrubbed(std::move(words), *whole) : std::string(withheld);
   return verdict;
 }
 
-namespace {
-
 // Tells `progress` each line without the secrets of that moment, nor a line of one that has several.
 // A line that cannot be searched is told to nobody; the tool goes on.
-ToolProgress scrubbed_progress(const ToolProgress& progress,
-                               std::function<Result<SecretValues>()> values) {
+ToolProgress scrubbed_progress(const ToolProgress& progress, ReadValues values) {
   if (!progress.is_watched()) return progress;
   return ToolProgress([progress, values = std::move(values)](std::string_view line) {
     const auto whole = guarded("the secrets", values);
@@ -187,39 +195,22 @@ std::string scrubbed(std::string text, const SecretValues& secrets) {
   return text;
 }
 
-// What a tool throws is recorded as well, and may hold what it was given. What became of a call stays
-// true where its words cannot be searched.
-ToolSpec without_secrets(ToolSpec spec, std::function<Result<SecretValues>()> values) {
+ToolSpec without_secrets(ToolSpec spec, ReadValues values) {
   if (spec.tool.answer) return spec;
-  spec.tool.run = [run = spec.tool.run, values](const CallContext& context) -> ToolOutcome {
-    CallContext inner = context;
-    inner.progress = scrubbed_progress(context.progress, values);
-    auto ran = guarded("the tool's `run`", [&] { return run(inner); });
-    ToolOutcome outcome = ran ? *std::move(ran) : Doubtful{std::move(ran.error().message)};
-    if (const auto whole = guarded("the secrets", values)) {
-      return scrubbed_outcome(std::move(outcome), *whole);
-    }
-    std::visit([](auto& said) { words_of(said) = withheld; }, outcome);
-    return outcome;
+  const Tool inner = spec.tool;
+  spec.tool.run = [inner, values](const CallContext& context) {
+    CallContext quiet = context;
+    quiet.progress = scrubbed_progress(context.progress, values);
+    return run_scrubbed(inner, quiet, values);
   };
-  if (!spec.tool.verify) return spec;
-  spec.tool.verify = [verify = spec.tool.verify,
-                      values = std::move(values)](const VerifyContext& context) -> Verdict {
-    auto asked = guarded("the tool's `verify`", [&] { return verify(context); });
-    Verdict verdict = asked ? *std::move(asked) : CannotTell{std::move(asked.error().message)};
-    if (const auto whole = guarded("the secrets", values)) {
-      return scrubbed_verdict(std::move(verdict), *whole);
-    }
-    if (auto* landed = std::get_if<Landed>(&verdict)) landed->content = withheld;
-    if (auto* unclear = std::get_if<CannotTell>(&verdict)) unclear->why = withheld;
-    return verdict;
+  if (!inner.verify) return spec;
+  spec.tool.verify = [inner, values = std::move(values)](const VerifyContext& context) {
+    return verify_scrubbed(inner, context, values);
   };
   return spec;
 }
 
 namespace {
-
-using Values = SecretValues;
 
 // Fills in what `spec` may have; fails for what cannot be read.
 class Filling {
@@ -252,7 +243,7 @@ class Filling {
     }
     return Json(std::move(filled));
   }
-  [[nodiscard]] const Values& values() const { return values_; }
+  [[nodiscard]] const SecretValues& values() const { return values_; }
 
  private:
   [[nodiscard]] bool may_have(const std::string& name) const {
@@ -261,10 +252,9 @@ class Filling {
 
   const ToolSpec& spec_;
   const Secrets& secrets_;
-  Values values_{};
+  SecretValues values_{};
 };
 
-// What a tool throws is recorded as well, and may hold what it was given.
 ToolOutcome run_filled(const ToolSpec& spec, const Secrets& secrets, const CallContext& context) {
   Filling filling(spec, secrets);
   auto args = filling.fill(context.args);
@@ -279,9 +269,7 @@ ToolOutcome run_filled(const ToolSpec& spec, const Secrets& secrets, const CallC
                           .stop = context.stop,
                           .progress = scrubbed_progress(
                               context.progress, [values = filling.values()] { return values; })};
-  auto outcome = guarded("the tool's `run`", [&] { return spec.tool.run(inner); });
-  if (!outcome) return Doubtful{scrubbed(outcome.error().message, filling.values())};
-  return scrubbed_outcome(*std::move(outcome), filling.values());
+  return run_scrubbed(spec.tool, inner, [&] { return Result<SecretValues>(filling.values()); });
 }
 
 Verdict verify_filled(const ToolSpec& spec, const Secrets& secrets, const VerifyContext& context) {
@@ -295,9 +283,7 @@ Verdict verify_filled(const ToolSpec& spec, const Secrets& secrets, const Verify
                             .twins = context.twins,
                             .deadline = context.deadline,
                             .stop = context.stop};
-  auto verdict = guarded("the tool's `verify`", [&] { return spec.tool.verify(inner); });
-  if (!verdict) return CannotTell{scrubbed(verdict.error().message, filling.values())};
-  return scrubbed_verdict(*std::move(verdict), filling.values());
+  return verify_scrubbed(spec.tool, inner, [&] { return Result<SecretValues>(filling.values()); });
 }
 
 }  // namespace
@@ -367,6 +353,69 @@ Result<ToolSpec> with_secrets(ToolSpec spec, const Secrets& secrets) {
     };
   }
   return spec;
+}
+
+// Keys, from where people keep them.
+
+namespace {
+
+std::string without_spaces_around(std::string text) {
+  constexpr const char* spaces = " \t\r\n";
+  text.erase(0, text.find_first_not_of(spaces));
+  text.erase(text.find_last_not_of(spaces) + 1);
+  return text;
+}
+
+bool is_printable(char c) { return c > ' ' && c < '\x7f'; }
+
+}  // namespace
+
+Result<ApiKey> ApiKey::from_text(std::string text, std::string source) {
+  ApiKey key;
+  key.source_ = std::move(source);
+  key.text_ = without_spaces_around(std::move(text));
+  if (key.text_.empty()) return fail(ErrorCode::invalid_argument, "the key is empty");
+  if (!std::ranges::all_of(key.text_, is_printable)) {
+    return fail(ErrorCode::invalid_argument, "the key has characters that no key has");
+  }
+  return key;
+}
+
+std::string ApiKey::scrub(std::string text) const {
+  if (text_.empty()) return text;
+  for (std::size_t at = text.find(text_); at != std::string::npos; at = text.find(text_, at)) {
+    text.replace(at, text_.size(), "[key]");
+    at += 5;
+  }
+  return text;
+}
+
+Result<ApiKey> api_key_from_environment(const Environment& environment, const std::string& name) {
+  auto read = read_variable(environment, name);
+  if (!read) return forward(read);
+  std::optional<std::string>& found = *read;
+  if (!found || found->empty()) {
+    return fail(ErrorCode::not_found, "the environment has no " + name + "; set it to your key",
+                name);
+  }
+  auto key = ApiKey::from_text(*std::move(found), name);
+  if (!key) return fail(key.error().code, key.error().message + " (from " + name + ")", name);
+  return key;
+}
+
+Result<ApiKey> api_key_from_file(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return fail(ErrorCode::not_found, "there is no key file " + path.string(), path.string());
+  }
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) {
+    return fail(ErrorCode::unavailable, "cannot read a key from " + path.string(), path.string());
+  }
+  auto key = ApiKey::from_text(std::move(line), path.string());
+  if (!key) return fail(key.error().code, key.error().message + " (from " + path.string() + ")");
+  return key;
 }
 
 }  // namespace perdure

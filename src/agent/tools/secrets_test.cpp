@@ -19,7 +19,8 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "tools/process/output.hpp"
+#include "tools/process/program.hpp"
+#include "tools/secret_ref.hpp"
 
 namespace perdure {
 namespace {

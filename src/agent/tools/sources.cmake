@@ -3,22 +3,15 @@
 list(
   APPEND
   PERDURE_AGENT_SOURCES
-  tools/args.cpp
   tools/check/permissions.cpp
   tools/check/toolbox.cpp
-  tools/exec_tool.cpp
+  tools/program_tools.cpp
   tools/files/file_tools.cpp
-  tools/files/replacement.cpp
-  tools/files/roots.cpp
-  tools/process/output.cpp
-  tools/process/leftovers.cpp
   tools/process/program.cpp
   tools/schema/compiler.cpp
   tools/schema/json_schema.cpp
-  tools/schema/value.cpp
   tools/secrets.cpp
-  tools/session/session_tools.cpp
-  tools/shell_tool.cpp)
+  tools/session/session_tools.cpp)
 
 list(
   APPEND

@@ -6,18 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <expected>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <numeric>
-#include <optional>
 #include <sstream>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
-#include "perdure/core/error.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -50,10 +42,6 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
   const std::size_t apart = distance(word, *nearest);
   if (apart > 2 || apart >= word.size()) return {};
   return fmt::format("; did you mean {}{}?", dashes, *nearest);
-}
-
-std::unexpected<Error> misuse(const std::string& what) {
-  return fail(ErrorCode::invalid_argument, what);
 }
 
 class Parser {
@@ -93,39 +81,22 @@ class Parser {
                               suggestion(word, names)));
   }
 
-  [[nodiscard]] std::vector<const Option*> known() const {
-    std::vector<const Option*> options;
-    for (const Option& option : global_options()) options.push_back(&option);
-    if (made_.command == nullptr) return options;
-    for (const Option& option : made_.command->options) options.push_back(&option);
-    return options;
-  }
-
-  [[nodiscard]] const Option* find_option(std::string_view name, bool is_letter) const {
-    for (const Option* option : known()) {
-      if (is_letter ? name.size() == 1 && option->letter == name.front() : option->name == name) {
-        return option;
-      }
-    }
-    return nullptr;
-  }
-
   Result<void> take_option(const std::string& word) {
     const bool is_long = word.starts_with("--");
     const auto equals = is_long ? word.find('=') : std::string::npos;
-    const std::string name =
-        word.substr(is_long ? 2 : 1, equals == std::string::npos ? equals : equals - 2);
-    const Option* option = find_option(name, !is_long);
+    const Option* option = find_option(made_.command, word.substr(0, equals));
     if (option == nullptr) {
       std::vector<std::string_view> names;
-      for (const Option* each : known()) names.push_back(each->name);
+      for (const Option* each : options_of(made_.command)) names.push_back(each->name);
+      const std::string name = word.substr(0, equals).substr(is_long ? 2 : 1);
       std::string meant = suggestion(name, names, "--");
       if (meant.empty() && !is_long) meant = "; if it is not an option, write -- before it";
       // Without its value: that may be an address with a password.
       return misuse(fmt::format("there is no option {}{}", word.substr(0, equals), meant));
     }
     if (option->value.empty()) {
-      if (equals != std::string::npos) return misuse(fmt::format("--{} takes no value", name));
+      if (equals != std::string::npos)
+        return misuse(fmt::format("--{} takes no value", option->name));
       made_.options[std::string(option->name)].emplace_back();
       return {};
     }
@@ -200,6 +171,23 @@ const std::vector<Option>& global_options() {
   return options;
 }
 
+std::vector<const Option*> options_of(const Command* command) {
+  std::vector<const Option*> options;
+  if (command != nullptr) {
+    for (const Option& option : command->options) options.push_back(&option);
+  }
+  for (const Option& option : global_options()) options.push_back(&option);
+  return options;
+}
+
+const Option* find_option(const Command* command, std::string_view word) {
+  for (const Option* option : options_of(command)) {
+    const bool is_letter = option->letter != '\0' && word == fmt::format("-{}", option->letter);
+    if (is_letter || word == fmt::format("--{}", option->name)) return option;
+  }
+  return nullptr;
+}
+
 std::string usage_of(const Command& command) {
   std::string usage = fmt::format("perdure {}", command.name);
   for (const Argument& argument : command.arguments) {
@@ -249,14 +237,9 @@ Exit exit_for(const Error& error) {
       return Exit::damaged;
     case ErrorCode::unsupported:
       return Exit::unsupported;
-    case ErrorCode::already_exists:
-    case ErrorCode::conflict:
-    case ErrorCode::commit_unknown:
-    case ErrorCode::unavailable:
-    case ErrorCode::closed:
+    default:
       return Exit::failed;
   }
-  return Exit::failed;
 }
 
 std::string_view meaning_of(Exit exit) {
@@ -283,26 +266,23 @@ Result<std::vector<std::string>> fields_of(const Invocation& given) {
   if (!asked) return std::vector<std::string>{};
   const Command& command = *given.command;
   if (command.fields.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("{} prints no list, so --fields chooses nothing", command.name));
+    return misuse(fmt::format("{} prints no list, so --fields chooses nothing", command.name));
   }
   if (!given.has("json") && !given.has("jsonl")) {
-    return fail(ErrorCode::invalid_argument, "--fields is for JSON: say --json or --jsonl with it");
+    return misuse("--fields is for JSON: say --json or --jsonl with it");
   }
   std::vector<std::string> fields;
   std::istringstream names(*asked);
   for (std::string name; std::getline(names, name, ',');) {
     if (std::ranges::find(command.fields, name) == command.fields.end()) {
-      return fail(
-          ErrorCode::invalid_argument,
-          fmt::format("{} has no field {}; there are {}", command.name,
-                      name.empty() ? "without a name" : name, fmt::join(command.fields, ", ")));
+      return misuse(fmt::format("{} has no field {}; there are {}", command.name,
+                                name.empty() ? "without a name" : name,
+                                fmt::join(command.fields, ", ")));
     }
     fields.push_back(std::move(name));
   }
   if (!fields.empty()) return fields;
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("--fields names none; there are {}", fmt::join(command.fields, ", ")));
+  return misuse(fmt::format("--fields names none; there are {}", fmt::join(command.fields, ", ")));
 }
 
 }  // namespace perdure::cli

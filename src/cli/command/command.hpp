@@ -4,15 +4,19 @@
 
 #pragma once
 
+// IWYU pragma: begin_exports
 #include <cstdint>
+#include <expected>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"
+// IWYU pragma: end_exports
 
 namespace perdure::cli {
 
@@ -38,6 +42,11 @@ enum class Exit : std::uint8_t {
 [[nodiscard]] std::string_view meaning_of(Exit exit);
 
 class CommandContext;
+
+struct RunVerb {
+  std::function<Result<Exit>(CommandContext&)> run{};
+  bool opens_store = false;  ///< It may not be there, not be ours, be in use, damaged or newer.
+};
 
 /// What completes a word.
 enum class Completes : std::uint8_t { nothing, session, call, file, session_or_file, command };
@@ -72,7 +81,6 @@ struct Command {
   std::string_view details{};
   std::vector<Argument> arguments{};
   std::vector<Option> options{};
-  bool opens_store = false;  ///< It may not be there, not be ours, be in use, damaged or newer.
   std::vector<Exit>
       exits{};  ///< Besides done, failed, usage, and what opening a store may end with.
   std::vector<Example> examples{};
@@ -80,9 +88,13 @@ struct Command {
   /// Members of an item, where it prints a list: what --fields chooses from.
   std::vector<std::string_view> fields{};
   bool is_hidden = false;
-  std::function<Result<Exit>(CommandContext&)> run{};
+  RunVerb body{};
 };
 
+/// A command's own, if there is one yet, and those that every command takes.
+[[nodiscard]] std::vector<const Option*> options_of(const Command* command);
+/// By "--name" or "-n". Null: there is none.
+[[nodiscard]] const Option* find_option(const Command* command, std::string_view word);
 /// Options that every command takes.
 [[nodiscard]] const std::vector<Option>& global_options();
 
@@ -105,6 +117,11 @@ class Invocation {
 /// Fails: `invalid_argument`, with what was meant perhaps.
 [[nodiscard]] Result<Invocation> parse(const std::vector<Command>& table,
                                        const std::vector<std::string>& words);
+
+/// That what was typed makes no sense.
+[[nodiscard]] inline std::unexpected<Error> misuse(std::string what) {
+  return fail(ErrorCode::invalid_argument, std::move(what));
+}
 
 /// In the order they were asked for; empty: all.
 /// Fails: `invalid_argument` for a member that the command's items do not have, and names those they

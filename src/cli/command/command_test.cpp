@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "command/completion.hpp"
 #include "command/help.hpp"
 #include "doubles/must.hpp"
 #include "doubles/places.hpp"

@@ -1,12 +1,11 @@
 // What a Tab offers, wherever the cursor is.
 
-#include "command/completion.hpp"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
+#include "command/help.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "command/build_info.hpp"
+#include "command/help.hpp"
 #include "doubles/places.hpp"
 #include "perdure/core/error.hpp"
 

@@ -1,4 +1,6 @@
-// The same description, told in the forms that people look it up in.
+// What is made from the table of commands: help on a terminal, the reference in Markdown, man pages, and
+// what completes a command line, read off the table as the parser reads it. And what the build puts into
+// the program: its version, and the page of each error code (docs/errors/CODE.md).
 
 #pragma once
 
@@ -7,13 +9,27 @@
 #include <vector>
 
 #include "command/command.hpp"
+#include "perdure/core/error.hpp"
 
 namespace perdure::cli {
 
-/// "-o, --output FILE".
-[[nodiscard]] std::string option_text(const Option& option);
-/// All of them, in order.
-[[nodiscard]] std::vector<Exit> exits_of(const Command& command);
+/// What the build puts into the program: which program this is, to the commit.
+struct BuildInfo {
+  std::string version{};
+  std::string commit{};  ///< Ends in "-dirty" if the tree was changed; empty: not known.
+  std::string compiler{};
+  std::string build_type{};
+};
+
+[[nodiscard]] BuildInfo build_info();
+
+/// Its text; empty for what is no code.
+[[nodiscard]] std::string_view find_error_page(std::string_view code);
+
+/// Where it lies in the repository, and below the documents of a package.
+[[nodiscard]] inline std::string page_path(ErrorCode code) {
+  return "docs/errors/" + std::string(to_string(code)) + ".md";
+}
 
 /// What `perdure help` says: all commands, a line each.
 [[nodiscard]] std::string overview(const std::vector<Command>& table);
@@ -27,5 +43,22 @@ namespace perdure::cli {
 [[nodiscard]] std::string man_index(const std::vector<Command>& table);
 /// A script for bash, zsh or fish.
 [[nodiscard]] std::string completion_for(std::string_view shell);
+
+struct Suggestion {
+  std::string word{};
+  std::string_view what{};
+};
+
+struct Suggestions {
+  std::vector<Suggestion> words{};  ///< Those that begin with what was typed.
+  /// What else may stand there, that the table does not know: a session, a call, a file.
+  Completes by = Completes::nothing;
+  std::string typed{};  ///< The beginning of that.
+  std::string store{};  ///< What --store says; empty: nothing.
+};
+
+/// `words`: what was typed after "perdure", the last one perhaps not to its end.
+[[nodiscard]] Suggestions suggestions_for(const std::vector<Command>& table,
+                                          const std::vector<std::string>& words);
 
 }  // namespace perdure::cli

@@ -4,20 +4,11 @@
 #include "context/agent_source.hpp"
 
 #include <array>
-#include <fmt/format.h>
-#include <initializer_list>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 
-#include "agent/api/agent_text.hpp"
-#include "command/command.hpp"
-#include "context/options.hpp"
+#include "agent/api/agent.hpp"
+#include "context/command_context.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/secrets.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/store/bundle.hpp"
 #include "store/api/seam.hpp"
 
@@ -34,11 +25,19 @@ bool has_variable(const Environment& environment, std::string_view name) {
   return value && !value->empty();
 }
 
-bool begins_with_one_of(std::string_view text, std::initializer_list<std::string_view> beginnings) {
-  for (const std::string_view beginning : beginnings) {
-    if (text.starts_with(beginning)) return true;
-  }
-  return false;
+// The members of a source, as a session remembers them.
+constexpr std::array<std::pair<std::string_view, std::string AgentSource::*>, 4> source_members = {
+    {{"file", &AgentSource::file},
+     {"model", &AgentSource::model},
+     {"provider", &AgentSource::provider},
+     {"base_url", &AgentSource::base_url}}};
+
+// The one provider of both whose variable is set; empty: both are, or none.
+std::optional<ProviderKind> only_one_with(const Environment& environment,
+                                          std::string_view anthropic, std::string_view openai) {
+  const bool has_anthropic = has_variable(environment, anthropic);
+  if (has_anthropic == has_variable(environment, openai)) return std::nullopt;
+  return has_anthropic ? ProviderKind::anthropic : ProviderKind::openai;
 }
 
 std::optional<ProviderKind> provider_named(std::string_view name) {
@@ -52,24 +51,16 @@ Result<ProviderKind> guess_provider(const AgentSource& source, const Environment
   if (const auto named = provider_named(source.provider)) return *named;
   if (!source.base_url.empty()) return ProviderKind::openai;
   if (source.model.starts_with("claude")) return ProviderKind::anthropic;
-  if (begins_with_one_of(source.model, {"gpt-", "chatgpt", "o1", "o3", "o4"})) {
-    return ProviderKind::openai;
+  for (const std::string_view beginning : {"gpt-", "chatgpt", "o1", "o3", "o4"}) {
+    if (source.model.starts_with(beginning)) return ProviderKind::openai;
   }
-  const bool has_anthropic = has_variable(environment, anthropic_key);
-  const bool has_openai = has_variable(environment, openai_key);
-  const bool serves_anthropic = has_variable(environment, anthropic_url);
-  const bool serves_openai = has_variable(environment, openai_url);
-  if (serves_anthropic != serves_openai) {
-    return serves_anthropic ? ProviderKind::anthropic : ProviderKind::openai;
-  }
-  if (has_anthropic != has_openai) {
-    return has_anthropic ? ProviderKind::anthropic : ProviderKind::openai;
-  }
-  return fail(
-      ErrorCode::invalid_argument,
-      fmt::format("whose model {} is, neither its name says nor the environment, which has "
-                  "{} of {} and {}: say --provider anthropic|openai, or --base-url",
-                  source.model, has_anthropic ? "both" : "none", anthropic_key, openai_key));
+  if (const auto served = only_one_with(environment, anthropic_url, openai_url)) return *served;
+  if (const auto keyed = only_one_with(environment, anthropic_key, openai_key)) return *keyed;
+  return misuse(
+      fmt::format("whose model {} is, neither its name says nor the environment, which has {} of "
+                  "{} and {}: say --provider anthropic|openai, or --base-url",
+                  source.model, has_variable(environment, anthropic_key) ? "both" : "none",
+                  anthropic_key, openai_key));
 }
 
 Result<std::string> script_text(const std::string& path) {
@@ -78,9 +69,8 @@ Result<std::string> script_text(const std::string& path) {
     return fail(ErrorCode::not_found, fmt::format("the script {} is not there", path));
   }
   if (text && text->size() > agent_file_bytes_max) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("the script {} is too large: it has {} bytes at most", path,
-                            agent_file_bytes_max));
+    return misuse(fmt::format("the script {} is too large: it has {} bytes at most", path,
+                              agent_file_bytes_max));
   }
   return text;
 }
@@ -106,26 +96,20 @@ Result<void> set_model(ModelSpec& model, AgentSource& source, const Environment&
   const std::string_view key = *kind == ProviderKind::anthropic ? anthropic_key : openai_key;
   if (model.provider != *kind || model.id.empty()) model = {.provider = *kind};
   model.id = source.model;
-  if (source.base_url.empty() && model.base_url.empty()) take_server(source, *kind, environment);
-  if (!source.base_url.empty()) model.base_url = source.base_url;
+  if (source.base_url.empty() && model.http.base_url.empty())
+    take_server(source, *kind, environment);
+  if (!source.base_url.empty()) model.http.base_url = source.base_url;
   // A server of one's own may want no key.
-  const bool needs_key = model.base_url.empty() || has_variable(environment, key);
+  const bool needs_key = model.http.base_url.empty() || has_variable(environment, key);
   if (model.key_variable.empty() && model.key_file.empty() && needs_key) model.key_variable = key;
   return {};
-}
-
-std::string text_member(const Json& object, std::string_view name) {
-  const Json* member = object.find(name);
-  return member != nullptr && member->is_string() ? *member->as_string() : std::string();
 }
 
 std::optional<AgentSource> source_among(const Json& members) {
   const Json* agent = members.find("agent");
   if (agent == nullptr || !agent->is_object()) return std::nullopt;
-  AgentSource source{.file = text_member(*agent, "file"),
-                     .model = text_member(*agent, "model"),
-                     .provider = text_member(*agent, "provider"),
-                     .base_url = text_member(*agent, "base_url")};
+  AgentSource source;
+  for (const auto& [name, part] : source_members) source.*part = text_in(*agent, name);
   if (source.file.empty() && source.model.empty()) return std::nullopt;
   return source;
 }
@@ -166,14 +150,9 @@ std::string source_words(const AgentSource& source) {
 }
 
 std::string with_source(const std::string& metadata, const AgentSource& source) {
-  const std::array<std::pair<std::string_view, const std::string*>, 4> members = {
-      {{"file", &source.file},
-       {"model", &source.model},
-       {"provider", &source.provider},
-       {"base_url", &source.base_url}}};
   Json agent = Json::Object{};
-  for (const auto& [name, value] : members) {
-    if (!value->empty()) agent.set(name, *value);
+  for (const auto& [name, part] : source_members) {
+    if (!(source.*part).empty()) agent.set(name, source.*part);
   }
   auto parsed = parse_json(metadata);
   Json whole = parsed && parsed->is_object() ? *std::move(parsed) : Json(Json::Object{});
@@ -195,7 +174,7 @@ Result<AgentFile> load_agent(AgentSource& source, const Environment& environment
     file = *std::move(read);
   }
   if (source.model.empty()) {
-    if (!source.base_url.empty()) file.model.base_url = source.base_url;
+    if (!source.base_url.empty()) file.model.http.base_url = source.base_url;
     return file;
   }
   if (auto set = set_model(file.model, source, environment); !set) return forward(set);

@@ -62,7 +62,7 @@ TEST_F(AgentSourceTest, AServerOfOnesOwnNeedsNoKey) {
   const AgentSource source{.model = "qwen", .base_url = "http://127.0.0.1:8080/v1"};
   const ModelSpec model = must(load(source)).model;
   EXPECT_EQ(model.provider, ProviderKind::openai);
-  EXPECT_EQ(model.base_url, source.base_url);
+  EXPECT_EQ(model.http.base_url, source.base_url);
   EXPECT_EQ(model.key_variable, "");
 }
 
@@ -70,14 +70,15 @@ TEST_F(AgentSourceTest, AServerOfTheEnvironmentIsAskedAndRemembered) {
   environment["OPENAI_BASE_URL"] = "http://127.0.0.1:8080/v1";
   const ModelSpec model = must(load({.model = "qwen"})).model;
   EXPECT_EQ(model.provider, ProviderKind::openai);
-  EXPECT_EQ(model.base_url, "http://127.0.0.1:8080/v1");
+  EXPECT_EQ(model.http.base_url, "http://127.0.0.1:8080/v1");
   EXPECT_EQ(model.key_variable, "");
   EXPECT_EQ(loaded.base_url, "http://127.0.0.1:8080/v1");
   EXPECT_EQ(loaded.provider, "openai");
-  EXPECT_EQ(must(load({.model = "claude-sonnet-5-5"})).model.base_url, "") << "it is not of them";
+  EXPECT_EQ(must(load({.model = "claude-sonnet-5-5"})).model.http.base_url, "")
+      << "it is not of them";
   environment = {{"ANTHROPIC_BASE_URL", "http://127.0.0.1:8081"}};
   EXPECT_EQ(must(load({.model = "qwen"})).model.provider, ProviderKind::anthropic);
-  EXPECT_EQ(must(load({.model = "qwen", .base_url = "http://there"})).model.base_url,
+  EXPECT_EQ(must(load({.model = "qwen", .base_url = "http://there"})).model.http.base_url,
             "http://there");
 }
 

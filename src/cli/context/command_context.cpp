@@ -1,23 +1,25 @@
-// Opening is left to the verb: help and version need no store, and must not wait for one.
+// Opening is left to the verb: help and version need no store, and must not wait for one. A number is all
+// digits; a text is read whole, unless it has no end. A word with the suffix of an agent file means one, so
+// that a mistake in its name is reported as such.
 
 #include "context/command_context.hpp"
 
 #include <algorithm>
-#include <cstddef>
-#include <expected>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <fstream>
+#include <ios>
+#include <istream>
+#include <ostream>
+#include <stdlib.h>
 #include <system_error>
 #include <unistd.h>
-#include <utility>
-#include <vector>
 
-#include "screen/display.hpp"
-#include "screen/progress.hpp"
-#include "screen/text.hpp"
+#include "core/api/text.hpp"
 #include "store/api/location.hpp"
 
 namespace perdure::cli {
@@ -50,22 +52,18 @@ bool wants_colour(const ProcessIo& io, const std::string& choice, bool is_termin
 // A terminal that says it has less is not believed.
 std::size_t usable(int columns) { return static_cast<std::size_t>(std::max(columns, 20)); }
 
-Screen::Traits traits_of(const ProcessIo& io, const std::string& colour, bool is_terminal) {
-  return {.is_terminal = is_terminal,
-          .has_colour = wants_colour(io, colour, is_terminal),
-          .columns = usable(io.columns),
-          .takes_escapes = takes_escapes(io)};
-}
-
-Screen::Traits talk_of(const ProcessIo& io, const Invocation& given, const std::string& colour) {
-  Screen::Traits traits = traits_of(io, colour, io.is_err_terminal);
-  traits.is_silent = given.has("quiet");
-  return traits;
-}
-
 Form form_of(const Invocation& given) {
   if (given.has("jsonl")) return Form::jsonl;
   return given.has("json") ? Form::json : Form::people;
+}
+
+Screen::Traits traits_of(const ProcessIo& io, const std::vector<Setting>& settings,
+                         bool is_terminal, bool is_silent = false) {
+  return {.is_terminal = is_terminal,
+          .has_colour = wants_colour(io, value_of(settings, "color"), is_terminal),
+          .columns = usable(io.columns),
+          .is_silent = is_silent,
+          .takes_escapes = takes_escapes(io)};
 }
 
 // What this user may not do is no damage and no bad luck. Whoever opens a store writes, if only to
@@ -101,6 +99,29 @@ std::unexpected<Error> no_store(const std::string& location) {
                           shown_location(location)));
 }
 
+Result<std::string> read_text(std::istream& from, const std::string& name) {
+  std::string text;
+  std::array<char, std::size_t{1} << 16U> room{};
+  while (from.read(room.data(), room.size()), from.gcount() > 0) {
+    text.append(room.data(), static_cast<std::size_t>(from.gcount()));
+    if (text.size() <= body_bytes_max) continue;
+    return misuse(
+        fmt::format("{} has more than {} MiB, which is the most that a session keeps as "
+                    "one text",
+                    name, body_bytes_max >> 20U));
+  }
+  return text;
+}
+
+// Piece by piece: it may be larger than memory. True if all of it arrived.
+bool carry(std::istream& from, std::ostream& to) {
+  std::array<char, 1U << 16U> piece{};
+  while (from.read(piece.data(), piece.size()) || from.gcount() > 0) {
+    if (!to.write(piece.data(), from.gcount())) return false;
+  }
+  return from.eof() && to.flush();
+}
+
 }  // namespace
 
 CommandContext::CommandContext(ProcessIo& io, Invocation given, std::vector<Setting> settings,
@@ -108,9 +129,15 @@ CommandContext::CommandContext(ProcessIo& io, Invocation given, std::vector<Sett
     : io_(io),
       given_(std::move(given)),
       settings_(std::move(settings)),
-      screen_(io.out, traits_of(io, value_of(settings_, "color"), io.is_out_terminal)),
-      talk_(io.err, talk_of(io, given_, value_of(settings_, "color"))),
-      output_(screen_, form_of(given_), std::move(fields)) {}
+      screen_(io.out,
+              traits_of(io, settings_, io.is_out_terminal, form_of(given_) != Form::people)),
+      talk_(io.err, traits_of(io, settings_, io.is_err_terminal, given_.has("quiet"))),
+      no_screen_(io.err, {.is_silent = true}),
+      output_(io.out, form_of(given_), std::move(fields)) {}
+
+void CommandContext::advise_next(const std::string& command) {
+  advice().line({{"Next: ", Ink::dim}, {command}});
+}
 
 const std::string& CommandContext::location() const {
   return std::ranges::find(settings_, "store", &Setting::key)->value;
@@ -159,12 +186,30 @@ Result<Store*> CommandContext::open(bool makes) {
                    fmt::format("Waiting for {}, which another program keeps locked …", location()),
                    quiet_wait);
   }
-  auto store = open_store(location(), {.create = makes, .clock = io_.clock, .ids = io_.ids});
+  auto store = open_at(location(), makes);
   notice.reset();
   if (!store && means_no_store(store.error(), location(), makes)) return no_store(location());
   if (!store) return forward(store);
   store_ = *std::move(store);
   return store_.get();
+}
+
+Result<std::unique_ptr<Store>> CommandContext::open_at(const std::string& location, bool makes) {
+  return open_store(location, {.create = makes, .clock = io_.clock, .ids = io_.ids});
+}
+
+// In memory, sessions would be gone when the command ends.
+Result<std::string> CommandContext::other_location() const {
+  const std::string& place = given_.arguments.front();
+  if (auto named = check_typed(place, "PLACE"); !named) return forward(named);
+  if (place == "memory:") {
+    return misuse(
+        "memory: is gone when this command ends, and the sessions with it: give a path, or "
+        "postgres://…");
+  }
+  std::string other = location_from(place, io_.folder);
+  if (other != location()) return other;
+  return misuse("both are the same store; perdure fork makes a copy within one");
 }
 
 Result<Runtime*> CommandContext::worker() {
@@ -194,14 +239,14 @@ std::string CommandContext::short_id(const std::string& id) const {
 }
 
 Screen CommandContext::question() const {
-  return {io_.err, traits_of(io_, value_of(settings_, "color"), io_.is_err_terminal)};
+  return {io_.err, traits_of(io_, settings_, io_.is_err_terminal)};
 }
 
 bool CommandContext::confirms(const std::string& text) {
   if (given_.has("yes")) return true;
   asked_ = text;
   Screen asking = question();
-  if (!io_.is_in_terminal || !io_.is_err_terminal || !io_.ask_line) {
+  if (!can_ask() || !io_.ask_line) {
     if (output_.is_json()) return false;  // Told as an error, as JSON.
     asking.line(text);
     asking.line("Not a terminal, so it cannot be confirmed: pass --yes.");
@@ -211,6 +256,177 @@ bool CommandContext::confirms(const std::string& text) {
   asking.flush();
   const std::string answer = io_.ask_line().value_or("");
   return answer == "y" || answer == "yes";
+}
+
+Result<std::int64_t> number_option(const Invocation& given, std::string_view name,
+                                   std::int64_t otherwise) {
+  const auto text = given.find(name);
+  if (!text) return otherwise;
+  if (const auto number = number_from(*text); number > 0) return *number;
+  return misuse(fmt::format("--{} is a number above 0, not {}", name, *text));
+}
+
+Result<std::string> text_or_file(const std::string& value, const std::string& folder) {
+  if (!value.starts_with('@')) return value;
+  const std::filesystem::path path = std::filesystem::path(folder) / value.substr(1);
+  std::ifstream file(path, std::ios::binary);
+  std::error_code ignored;  // A pipe is as good as a file, a folder is not.
+  if (!file || std::filesystem::is_directory(path, ignored)) {
+    return fail(ErrorCode::not_found, fmt::format("{} cannot be read", path.string()));
+  }
+  return read_text(file, path.string());
+}
+
+Result<std::string> text_of_stdin(const ProcessIo& io) {
+  return io.in == nullptr ? "" : read_text(*io.in, "stdin");
+}
+
+Result<std::string> text_of_word(const std::string& value, const ProcessIo& io) {
+  return value == "-" ? text_of_stdin(io) : text_or_file(value, io.folder);
+}
+
+Exit exit_by(const SignalWatch& signals) {
+  return signals.caught() == SIGTERM ? Exit::terminated : Exit::interrupted;
+}
+
+Result<Exit> exit_by(const SignalWatch& signals, const Error& error) {
+  const bool had_to_wait = error.code == ErrorCode::lease_held || error.subject == "agent_changed";
+  if (had_to_wait && signals.caught() != 0) return exit_by(signals);
+  return std::unexpected(error);
+}
+
+RunVerb on_store(StoreVerb run) {
+  return {.run = [run = std::move(run)](CommandContext& context) -> Result<Exit> {
+            auto store = context.open();
+            if (!store) return forward(store);
+            return run(context, **store);
+          },
+          .opens_store = true};
+}
+
+std::vector<Position> damaged_places(const State& state) {
+  std::vector<Position> places;
+  for (const Skipped& skipped : state.skipped) {
+    if (skipped.reason == SkipReason::damaged) places.push_back(skipped.position);
+  }
+  return places;
+}
+
+Result<Exit> end_with_damage(CommandContext& context, const SessionId& session,
+                             const std::vector<Position>& places) {
+  if (places.empty()) return Exit::done;
+  if (context.output().is_json()) return Exit::damaged;  // The document is all that is printed.
+  context.screen().flush();
+  return fail(ErrorCode::corrupted,
+              fmt::format("{} of {} cannot be read, at {}: the store is damaged, and {} says more",
+                          counted(places.size(), "entry"), session.text(), fmt::join(places, ", "),
+                          context.command("check")));
+}
+
+std::vector<Option> with_model_options(std::vector<Option> options) {
+  options.insert(
+      options.end(),
+      {{.name = "model", .value = "M", .summary = "The model, instead of the file's"},
+       {.name = "provider",
+        .value = "WHO",
+        .summary = "Whose model: anthropic, openai (and all that speak like it), or scripted "
+                   "(then M is a script)",
+        .choices = {"anthropic", "openai", "scripted"}},
+       {.name = "base-url",
+        .value = "URL",
+        .summary =
+            "Where the model's server is; with --model else OPENAI_BASE_URL or ANTHROPIC_BASE_URL"},
+       {.name = "budget", .value = "DOLLARS", .summary = "The most the session may spend"}});
+  return options;
+}
+
+std::vector<Option> with_take_up_options(std::vector<Option> options) {
+  options.insert(
+      options.end(),
+      {{.name = "agent",
+        .value = "FILE",
+        .summary = "The session's agent file, instead of the one it remembers",
+        .by = Completes::file},
+       {.name = "accept-agent", .summary = "Resume with the agent that the bundle named"},
+       {.name = "accept-changes", .summary = "Resume even if the agent file has changed"},
+       {.name = "accept-damage",
+        .summary = "Resume although entries are damaged: the model does not see them"},
+       {.name = "wait",
+        .value = "TIME",
+        .summary = "How long to wait while another process runs it, like 30s"}});
+  return options;
+}
+
+Result<std::optional<std::int64_t>> dollars_option(const Invocation& given, std::string_view name) {
+  const auto text = given.find(name);
+  if (!text) return std::nullopt;
+  if (const auto micros = micros_from_dollars(*text)) return micros;
+  return misuse(fmt::format("--{} is an amount of dollars, like 2.50, not {}", name, *text));
+}
+
+Result<std::optional<Duration>> span_option(const Invocation& given, std::string_view name) {
+  const auto text = given.find(name);
+  if (!text) return std::nullopt;
+  if (const auto span = span_from(*text)) return span;
+  return misuse(fmt::format("--{} is a time, like 30s, 12h or 90d, not {}", name, *text));
+}
+
+std::string whole_path(const std::string& path, const std::string& folder) {
+  return (std::filesystem::path(folder) / path).lexically_normal().string();
+}
+
+// An address is not repeated: it may hold a password.
+Result<std::string> file_path(const std::string& file, const std::string& folder) {
+  if (file.empty()) return misuse("no file is named: give its path");
+  if (file == "-") return misuse("this needs a file, and - is none");
+  if (file.find("://") != std::string::npos) {
+    return misuse("this is about files, and that is the address of a server: give a path");
+  }
+  return whole_path(file, folder);
+}
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+bool names_agent_file(const std::string& word, const std::string& folder) {
+  if (word.ends_with(".yaml") || word.ends_with(".yml")) return true;
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(whole_path(word, folder), ignored);
+}
+
+Result<SpooledFile> SpooledFile::make(const ProcessIo& io) {
+  const auto named = io.environment("TMPDIR");
+  std::string folder = (named && !named->empty() ? *named : "/tmp") + "/perdure-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) {
+    return fail(ErrorCode::unavailable,
+                fmt::format("cannot make a folder {}: {}. TMPDIR names another place", folder,
+                            std::strerror(errno)));
+  }
+  return SpooledFile(std::move(folder));
+}
+
+SpooledFile::~SpooledFile() {
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
+
+Result<void> SpooledFile::fill(std::istream& from) const {
+  std::ofstream to(path(), std::ios::binary);
+  if (to && carry(from, to)) return {};
+  return fail(ErrorCode::unavailable,
+              fmt::format("cannot keep what stdin has in {}: is there room? TMPDIR names another "
+                          "place",
+                          path()));
+}
+
+Result<void> SpooledFile::pour(std::ostream& to) const {
+  std::ifstream from(path(), std::ios::binary);
+  errno = 0;
+  if (from && carry(from, to)) return {};
+  const std::string why = errno != 0 ? fmt::format(": {}", std::strerror(errno)) : "";
+  return fail(ErrorCode::unavailable, "not all of it could be written to stdout" + why,
+              std::string(output_subject));
 }
 
 }  // namespace perdure::cli

@@ -7,31 +7,18 @@
 #include "context/decisions.hpp"
 
 #include <algorithm>
-#include <cstdint>
-#include <expected>
-#include <fmt/format.h>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "context/call_phrases.hpp"
+#include "context/calls.hpp"
 #include "context/command_context.hpp"
 #include "context/sessions.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/session.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
-#include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
-#include "screen/text.hpp"
 #include "store/api/seam.hpp"
 
 namespace perdure::cli {
 namespace {
+
+// Longer than another person's decision takes; an owner that runs the session takes it up later.
+constexpr Duration decision_patience{3000};
 
 struct Record {
   CallWord word{};
@@ -107,13 +94,9 @@ std::optional<CallWord> word_in(const InboxMessage& mail, const Call& call) {
   if (about == nullptr || *about != Json(static_cast<std::int64_t>(call.position))) {
     return std::nullopt;
   }
-  const auto text = [&](std::string_view name) {
-    const Json* said = body->find(name);
-    return said != nullptr && said->is_string() ? *said->as_string() : std::string();
-  };
   const Json* allow = body->find("allow");
   const bool is_given = allow != nullptr && *allow == Json(true);
-  return CallWord{is_given ? "approved" : "denied", text("who"), text("why")};
+  return CallWord{is_given ? "approved" : "denied", text_in(*body, "who"), text_in(*body, "why")};
 }
 
 // The same word twice takes nothing back; an answer is its text.
@@ -166,14 +149,14 @@ Result<Taken> have_taken_in(CommandContext& context, Store& store, const Letter&
       200};  // An owner that dies writes nothing that could be waited for.
   auto runtime = context.worker();
   if (!runtime) return forward(runtime);
-  const Uptime deadline = context.io().clock->uptime() + letter.patience;
+  const Uptime deadline = context.io().clock->uptime() + decision_patience;
   for (;;) {
     auto seen = store.change_number();
     if (!seen) return forward(seen);
     auto session = (*runtime)->open(letter.session);
-    if (session) return take_in(*std::move(session), letter.wakes, context.io().user);
+    if (session) return take_in(*std::move(session), letter.call.has_value(), context.io().user);
     if (session.error().code != ErrorCode::lease_held) return forward(session);
-    if (letter.patience == Duration(0)) return std::nullopt;
+    if (!letter.call) return std::nullopt;
     auto waits = is_in_inbox(store, letter.session, id);
     if (!waits) return forward(waits);
     if (!*waits) break;
@@ -193,16 +176,21 @@ bool has_members(const Json& body, const Json::Object& members) {
   });
 }
 
+Result<std::optional<CallWord>> find_overruled(Store& store, const Letter& letter) {
+  auto records = records_of(store, *letter.call);
+  if (!records) return forward(records);
+  return records->empty() ? std::nullopt : overruled(records->back(), letter.word);
+}
+
 // What our word took the place of, if the last decision about the call, or word on it, was made by a letter
 // after `since` whose body is ours. Letters of the same words say the same: either is ours.
-Result<std::optional<CallWord>> check_in_force(
-    Store& store, const Call& call, Position since,
-    const std::function<bool(const Json& body)>& is_ours) {
+Result<std::optional<CallWord>> check_in_force(Store& store, const Letter& letter, Position since) {
+  const Call& call = *letter.call;
   auto records = records_of(store, call);
   if (!records) return forward(records);
   if (!records->empty()) {
     const Record& last = records->back();
-    if (last.position > since && last.letter && is_ours(*last.letter)) {
+    if (last.position > since && last.letter && has_members(*last.letter, letter.members)) {
       return records->size() == 1 ? std::nullopt
                                   : overruled((*records)[records->size() - 2], last.word);
     }
@@ -214,35 +202,23 @@ Result<std::optional<CallWord>> check_in_force(
               call_name(call.session, call.position));
 }
 
-}  // namespace
-
-std::string words_for(const CallWord& word) {
-  return fmt::format("{} by {}{}", told(word), word.who, in_brackets(word));
+std::string about(const Letter& letter) {
+  return letter.call ? call_name(letter.session, letter.call->position) : letter.session.text();
 }
 
-Json as_json(const std::optional<CallWord>& word) {
-  if (!word) return nullptr;
-  return Json::Object{{"decision", word->decision}, {"who", word->who}, {"reason", word->why}};
-}
-
-Result<std::optional<CallWord>> find_overruled(Store& store, const Call& call,
-                                               const CallWord& word) {
-  auto records = records_of(store, call);
-  if (!records) return forward(records);
-  return records->empty() ? std::nullopt : overruled(records->back(), word);
-}
-
-Result<std::optional<CallWord>> find_denial(Store& store, const Call& call) {
-  const CallWord yes{.decision = "approved"};
-  auto last = find_overruled(store, call, yes);
-  if (!last) return last;
-  auto mails = store.inbox().list(call.session, limit_max);
-  if (!mails) return forward(mails);
-  for (const InboxMessage& mail : *mails) {
-    if (auto word = word_in(mail, call)) *last = *std::move(word);
-  }
-  if (*last && (*last)->decision != "denied") last->reset();
-  return last;
+Json::Object document_of(const Letter& letter, bool is_taken,
+                         const std::optional<CallWord>& before) {
+  const Json overruled =
+      before ? Json(Json::Object{
+                   {"decision", before->decision}, {"who", before->who}, {"reason", before->why}})
+             : Json(nullptr);
+  return {{"session", letter.session.text()},
+          {"call", letter.call ? Json(about(letter)) : Json(nullptr)},
+          {"decision", letter.word.decision},
+          {"who", letter.word.who},
+          {"reason", letter.word.why},
+          {"taken", is_taken},
+          {"overrules", overruled}};
 }
 
 Result<void> check_goes_on(const CommandContext& context, const SessionSummary& row) {
@@ -258,51 +234,62 @@ Result<void> check_goes_on(const CommandContext& context, const SessionSummary& 
                           to_string(row.status), context.command("fork " + row.id.text())));
 }
 
-Result<Exit> deliver(CommandContext& context, const Letter& letter) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto row = (*store)->sessions().read(letter.session);
+}  // namespace
+
+std::string words_for(const CallWord& word) {
+  return fmt::format("{} by {}{}", told(word), word.who, in_brackets(word));
+}
+
+Result<std::optional<CallWord>> find_denial(Store& store, const Call& call) {
+  auto last = find_overruled(store, {.word = {.decision = "approved"}, .call = call});
+  if (!last) return last;
+  auto mails = store.inbox().list(call.session, limit_max);
+  if (!mails) return forward(mails);
+  for (const InboxMessage& mail : *mails) {
+    if (auto word = word_in(mail, call)) *last = *std::move(word);
+  }
+  if (*last && (*last)->decision != "denied") last->reset();
+  return last;
+}
+
+Result<Exit> deliver(CommandContext& context, Store& store, const Letter& letter) {
+  auto row = store.sessions().read(letter.session);
   if (!row) return forward(row);
-  Mail mail(**store, letter.session);
+  Mail mail(store, letter.session);
   const MessageId id = mint<MessageTag>(*context.io().ids);
   if (auto posted = letter.post(mail, id); !posted) return forward(posted);
-  auto stands = have_taken_in(context, **store, letter, id);
+  auto stands = have_taken_in(context, store, letter, id);
   if (!stands) return forward(stands);
   const bool is_taken = stands->has_value();
   Result<std::optional<CallWord>> before = std::nullopt;
-  if (letter.confirm) before = letter.confirm(is_taken ? std::optional(row->head) : std::nullopt);
+  if (letter.call) {
+    before = is_taken ? check_in_force(store, letter, row->head) : find_overruled(store, letter);
+  }
   if (!before) return forward(before);
-  context.output().document("perdure.decision/1",
-                            {{"session", letter.session.text()},
-                             {"call", letter.about.empty() ? Json(nullptr) : Json(letter.about)},
-                             {"decision", letter.decision},
-                             {"who", context.io().user},
-                             {"reason", letter.reason},
-                             {"taken", is_taken},
-                             {"overrules", as_json(*before)}});
-  if (context.output().is_json()) return Exit::done;
-  const std::string what = letter.about.empty() ? letter.session.text() : letter.about;
+  context.output().document("perdure.decision/1", document_of(letter, is_taken, *before));
   context.screen().line(
-      fmt::format("{}: {}, by {}{}{}.", what, letter.decision, context.io().user,
+      fmt::format("{}: {}, by {}{}{}.", about(letter), letter.word.decision, letter.word.who,
                   is_taken ? "" : " (left in its inbox)",
                   *before ? fmt::format("; before that it was {}", words_for(**before)) : ""));
   if (!is_taken) {
-    context.talk().line(fmt::format("Another process is running it, and {}.", letter.heard));
+    context.advice().line(fmt::format("Another process is running it, and {}.", letter.heard));
   } else if (letter.next == "fork" || !has_ended(**stands)) {
-    context.talk().line("Next: " +
-                        context.command(fmt::format("{} {}", letter.next,
-                                                    context.short_id(letter.session.text()))));
+    context.advise_next(context.command(
+        fmt::format("{} {}", letter.next, context.short_id(letter.session.text()))));
   }
   return Exit::done;
 }
 
-Confirm confirm_in_force(Store& store, const Call& call, CallWord word, Json::Object members) {
-  return [&store, call, word = std::move(word),
-          members = std::move(members)](std::optional<Position> since) {
-    if (!since) return find_overruled(store, call, word);
-    return check_in_force(store, call, *since,
-                          [&](const Json& body) { return has_members(body, members); });
-  };
+Result<Exit> deliver_dry(CommandContext& context, Store& store, const Letter& letter) {
+  auto before = find_overruled(store, letter);
+  if (!before) return forward(before);
+  Json::Object document = document_of(letter, false, *before);
+  document.emplace_back("dry_run", true);
+  context.output().document("perdure.decision/1", std::move(document));
+  context.screen().line(fmt::format(
+      "Would settle {} ({}) as {}{}.", about(letter), letter.call->tool, letter.word.decision,
+      *before ? fmt::format("; now it is {}", words_for(**before)) : ""));
+  return Exit::done;
 }
 
 std::unexpected<Error> wrong_state(const Call& call, std::string_view wanted) {
@@ -311,20 +298,14 @@ std::unexpected<Error> wrong_state(const Call& call, std::string_view wanted) {
                           to_string(call.state), wanted));
 }
 
-std::string decide_command(const CommandContext& context, const Call& call) {
-  const std::string name = call_name(call.session, call.position);
-  if (asks_people(call.tool)) return context.command(fmt::format("answer {} TEXT", name));
-  return fmt::format("{}, or {}", context.command("approve " + name),
-                     context.command(fmt::format("deny {} --reason TEXT", name)));
-}
-
 Result<void> check_is_question(const CommandContext& context, const Call& call, bool is_wanted) {
   if (call.state != CallState::intended || asks_people(call.tool) == is_wanted) return {};
-  return fail(ErrorCode::conflict,
-              fmt::format("{} ({}) {}: {}", call_name(call.session, call.position), call.tool,
-                          is_wanted ? "is not a question, it waits for approval"
-                                    : "is a question, and waits for an answer",
-                          decide_command(context, call)));
+  return fail(
+      ErrorCode::conflict,
+      fmt::format("{} ({}) {}: {}", call_name(call.session, call.position), call.tool,
+                  is_wanted ? "is not a question, it waits for approval"
+                            : "is a question, and waits for an answer",
+                  allow_command(context, call.tool, call_name(call.session, call.position))));
 }
 
 Result<Exit> deliver_permission(CommandContext& context, Store& store, const Call& call,
@@ -337,40 +318,34 @@ Result<Exit> deliver_permission(CommandContext& context, Store& store, const Cal
   if (call.state != CallState::intended) {
     return wrong_state(call, "only a call that was not made yet can be allowed or denied");
   }
-  const std::string& decision = permission.decision;
-  const std::string& why = permission.why;
   const std::string& who = context.io().user;
-  const auto post = [&](Mail& mail, const MessageId& id) {
-    return mail.approve(id, call.position, permission.allow, who, why, permission.overrules);
-  };
-  return deliver(
-      context,
-      {.session = call.session,
-       .decision = decision,
-       .about = name,
-       .reason = why,
-       .wakes = true,
-       .heard = "takes this up at the next step, if the call is not made by then",
-       .post = post,
-       .confirm = confirm_in_force(store, call, {decision, who, why},
-                                   {{"allow", permission.allow}, {"who", who}, {"why", why}}),
-       .patience = decision_patience});
+  const std::string& why = permission.why;
+  return deliver(context, store,
+                 {.session = call.session,
+                  .word = {permission.decision, who, why},
+                  .call = call,
+                  .members = {{"allow", permission.allow}, {"who", who}, {"why", why}},
+                  .heard = "takes this up at the next step, if the call is not made by then",
+                  .post = [&](Mail& mail, const MessageId& id) {
+                    return mail.approve(id, call.position, permission.allow, who, why,
+                                        permission.overrules);
+                  }});
 }
 
-Result<Exit> deliver_stop(CommandContext& context, std::string decision, PostStop post,
-                          std::string next) {
-  auto row = named_session(context);
-  if (!row) return forward(row);
-  if (auto goes_on = check_goes_on(context, *row); !goes_on) return forward(goes_on);
-  const std::string reason = context.given().find("reason").value_or("");
-  return deliver(context, {.session = row->id,
-                           .decision = std::move(decision),
-                           .reason = reason,
-                           .next = std::move(next),
-                           .heard = "stops work in progress as soon as it sees this",
-                           .post = [&](Mail& mail, const MessageId& id) {
-                             return (mail.*post)(id, context.io().user, reason);
-                           }});
+RunVerb stops(std::string decision, PostStop post, std::string next) {
+  return on_session([=](CommandContext& context, Store& store,
+                        const SessionSummary& row) -> Result<Exit> {
+    if (auto goes_on = check_goes_on(context, row); !goes_on) return forward(goes_on);
+    const std::string& who = context.io().user;
+    const std::string reason = context.given().find("reason").value_or("");
+    return deliver(
+        context, store,
+        {.session = row.id,
+         .word = {decision, who, reason},
+         .next = next,
+         .heard = "stops work in progress as soon as it sees this",
+         .post = [&](Mail& mail, const MessageId& id) { return (mail.*post)(id, who, reason); }});
+  });
 }
 
 }  // namespace perdure::cli

@@ -4,31 +4,19 @@
 #include "context/sessions.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <expected>
 #include <filesystem>
-#include <fmt/format.h>
 #include <fnmatch.h>
-#include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <limits>
+#include <ranges>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "context/agent_source.hpp"
 #include "context/command_context.hpp"
 #include "core/api/text.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/store/log.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
-#include "screen/text.hpp"
+#include "runtime/api/read.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -81,15 +69,6 @@ Result<Candidates> candidates_of(Store& store, const std::string& text) {
                 [&](const SessionSummary& row) { return row.title == text; });
 }
 
-std::optional<std::int64_t> number_from(std::string_view text) {
-  std::int64_t number = 0;
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
-  const auto [rest, error] = std::from_chars(begin, end, number);
-  if (text.empty() || error != std::errc() || rest != end || number < 0) return std::nullopt;
-  return number;
-}
-
 // Whether it can only mean a point: "head", "v3", "2", "2.1". What it cannot be may belong to a title.
 bool is_point_word(std::string_view word) {
   if (word == "head") return true;
@@ -102,8 +81,7 @@ Result<PlaceInSession> find_turn(Store& store, PlaceInSession place, std::string
   std::optional<std::int64_t> step;
   if (dot != std::string_view::npos) step = number_from(word.substr(dot + 1));
   if (!turn || *turn == 0 || (dot != std::string_view::npos && !step)) {
-    return fail(
-        ErrorCode::invalid_argument,
+    return misuse(
         fmt::format("@{} is not a point: write @v3 (a version), @2 (after turn 2), @2.1 (after "
                     "step 1 of it) or @head",
                     word));
@@ -131,18 +109,7 @@ std::vector<std::string> split_words(const std::string& line) {
 }
 
 std::unexpected<Error> bad_word(const std::string& word, std::string_view wanted) {
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("the filter {} makes no sense: {}", word, wanted));
-}
-
-struct Bound {
-  bool is_above = false;
-  std::string_view limit;
-};
-
-std::optional<Bound> bound_from(std::string_view value) {
-  if (value.size() < 2 || (value.front() != '<' && value.front() != '>')) return std::nullopt;
-  return Bound{.is_above = value.front() == '>', .limit = value.substr(1)};
+  return misuse(fmt::format("the filter {} makes no sense: {}", word, wanted));
 }
 
 std::optional<double> amount_from(std::string_view text) {
@@ -153,42 +120,53 @@ std::optional<double> amount_from(std::string_view text) {
   return amount;
 }
 
-using Amount = double (*)(const SessionSummary&);
+// What is compared by < and >.
+struct Measure {
+  std::string_view key;
+  double (*of)(const SessionSummary& row, Timestamp now);
+  bool is_time = false;
+};
 
-Amount amount_named(std::string_view key) {
-  if (key == "tokens") {
-    return [](const SessionSummary& row) {
-      return static_cast<double>(row.tally.tokens_in + row.tally.tokens_out);
-    };
+constexpr std::array<Measure, 6> measures = {{
+    {"tokens",
+     [](const SessionSummary& row, Timestamp) {
+       return static_cast<double>(row.tally.tokens_in + row.tally.tokens_out);
+     }},
+    {"cost", [](const SessionSummary& row,
+                Timestamp) { return static_cast<double>(row.tally.cost_micros) / 1e6; }},
+    {"turns",
+     [](const SessionSummary& row, Timestamp) { return static_cast<double>(row.tally.turns); }},
+    {"steps",
+     [](const SessionSummary& row, Timestamp) { return static_cast<double>(row.tally.steps); }},
+    {"active",
+     [](const SessionSummary& row, Timestamp now) {
+       return static_cast<double>((now - row.updated_at).count());
+     },
+     true},
+    {"age",
+     [](const SessionSummary& row, Timestamp now) {
+       return static_cast<double>((now - row.created_at).count());
+     },
+     true},
+}};
+
+Result<SessionTest> measure_test(const std::string& word, const Measure& measure,
+                                 std::string_view value, Timestamp now) {
+  const bool is_bound = value.starts_with('<') || value.starts_with('>');
+  std::optional<double> limit;
+  if (is_bound && !measure.is_time) limit = amount_from(value.substr(1));
+  if (is_bound && measure.is_time) {
+    const auto span = span_from(value.substr(1));
+    if (span) limit = static_cast<double>(span->count());
   }
-  if (key == "cost") {
-    return
-        [](const SessionSummary& row) { return static_cast<double>(row.tally.cost_micros) / 1e6; };
+  if (!limit) {
+    return bad_word(word, measure.is_time
+                              ? "write a time after < or >, as in active:<2h (s, m, h, d, w)"
+                              : "write a number after < or >, as in tokens:>20000");
   }
-  if (key == "turns")
-    return [](const SessionSummary& row) { return static_cast<double>(row.tally.turns); };
-  if (key == "steps")
-    return [](const SessionSummary& row) { return static_cast<double>(row.tally.steps); };
-  return nullptr;
-}
-
-Result<SessionTest> amount_test(const std::string& word, Amount amount, std::string_view value) {
-  const auto bound = bound_from(value);
-  const auto limit = bound ? amount_from(bound->limit) : std::nullopt;
-  if (!limit) return bad_word(word, "write a number after < or >, as in tokens:>20000");
-  return [amount, limit = *limit, is_above = bound->is_above](const SessionSummary& row) {
-    return is_above ? amount(row) > limit : amount(row) < limit;
-  };
-}
-
-Result<SessionTest> age_test(const std::string& word, bool of_change, std::string_view value,
-                             Timestamp now) {
-  const auto bound = bound_from(value);
-  const auto limit = bound ? span_from(bound->limit) : std::nullopt;
-  if (!limit) return bad_word(word, "write a time after < or >, as in active:<2h (s, m, h, d, w)");
-  return [=, limit = *limit, is_above = bound->is_above](const SessionSummary& row) {
-    const Duration age = now - (of_change ? row.updated_at : row.created_at);
-    return is_above ? age > limit : age < limit;
+  return [=, of = measure.of, is_above = value.front() == '>',
+          limit = *limit](const SessionSummary& row) {
+    return is_above ? of(row, now) > limit : of(row, now) < limit;
   };
 }
 
@@ -204,30 +182,22 @@ Result<SessionTest> keyed_test(const std::string& word, std::string_view key,
     const auto standing = shown_state_from(value);
     if (!standing) {
       return bad_word(word,
-                      "a state is active, waiting, paused, completed, failed, cancelled, "
-                      "ready, interrupted, needs_attention or moved");
+                      "a state is active, waiting, paused, completed, failed, cancelled, ready, "
+                      "interrupted, needs_attention or moved");
     }
     return [standing](const SessionSummary& row) { return shown_state(row) == *standing; };
   }
-  if (key == "tag") {
-    return [value](const SessionSummary& row) {
-      return std::ranges::any_of(row.tags, [&](const std::string& tag) {
-        return ::fnmatch(value.c_str(), tag.c_str(), 0) == 0;
+  if (key == "tag" || key == "title" || key == "agent") {
+    return [=, key = std::string(key)](const SessionSummary& row) {
+      const std::vector<std::string> texts =
+          key == "tag" ? row.tags : std::vector{key == "title" ? row.title : agent_of(row)};
+      return std::ranges::any_of(texts, [&](const std::string& text) {
+        return ::fnmatch(value.c_str(), text.c_str(), 0) == 0;
       });
     };
   }
-  if (key == "title") {
-    return [value](const SessionSummary& row) {
-      return ::fnmatch(value.c_str(), row.title.c_str(), 0) == 0;
-    };
-  }
-  if (key == "agent") {
-    return [value](const SessionSummary& row) {
-      return ::fnmatch(value.c_str(), agent_of(row).c_str(), 0) == 0;
-    };
-  }
-  if (key == "active" || key == "age") return age_test(word, key == "active", value, now);
-  if (const Amount amount = amount_named(key)) return amount_test(word, amount, value);
+  const auto measure = std::ranges::find(measures, key, &Measure::key);
+  if (measure != measures.end()) return measure_test(word, *measure, value, now);
   return bad_word(
       word, "the keys are state, tag, title, agent, tokens, cost, turns, steps, active and age");
 }
@@ -250,8 +220,7 @@ Result<SessionTest> word_test(const std::string& word, Timestamp now) {
 Result<SessionSummary> find_session(Store& store, const std::string& text) {
   // The title of all that have none: a script whose variable is empty must not hit one of them.
   if (text.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                "which session? an empty word names none; perdure sessions lists them");
+    return misuse("which session? an empty word names none; perdure sessions lists them");
   }
   if (const auto id = SessionId::parse(text)) {
     auto row = store.sessions().read(*id);
@@ -269,11 +238,15 @@ Result<SessionSummary> find_session(Store& store, const std::string& text) {
   std::string message = fmt::format("{} may mean several sessions:", text);
   for (std::size_t i = 0; i < found->size() && i < candidates_shown; ++i) {
     const SessionSummary& row = (*found)[i];
-    message +=
-        fmt::format("\n  {}  {}", row.id.text(), row.title.empty() ? row.opening : row.title);
+    message += fmt::format("\n  {}  {}", row.id.text(), title_of(row));
   }
   if (found->size() > candidates_shown) message += "\n  and more";
   return fail(ErrorCode::not_found, message);
+}
+
+Result<std::vector<SessionSummary>> all_sessions(Store& store) {
+  return search(store, {}, std::numeric_limits<std::size_t>::max(),
+                [](const SessionSummary& /*row*/) { return true; });
 }
 
 Result<PlaceInSession> find_point(Store& store, const std::string& text) {
@@ -292,7 +265,7 @@ Result<PlaceInSession> find_point(Store& store, const std::string& text) {
   if (!word.starts_with('v')) return find_turn(store, std::move(place), word);
   const auto version = number_from(word.substr(1));
   if (!version) {
-    return fail(ErrorCode::invalid_argument, fmt::format("@{} is not a version: write @v3", word));
+    return misuse(fmt::format("@{} is not a version: write @v3", word));
   }
   place.version = static_cast<Version>(*version);
   place.point = Point::version(*place.version);
@@ -321,20 +294,38 @@ std::unexpected<Error> with_hint_of_relatives(Error error, bool is_asked_for) {
   return std::unexpected(std::move(error));
 }
 
-Result<SessionSummary> named_session(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  return find_session(**store, context.given().arguments.front());
+RunVerb on_session(SessionVerb run) {
+  return on_store([run = std::move(run)](CommandContext& context, Store& store) -> Result<Exit> {
+    auto row = find_session(store, context.given().arguments.front());
+    if (!row) return forward(row);
+    return run(context, store, *row);
+  });
 }
 
-Result<Exit> annotate_session(CommandContext& context, const SessionId& id,
+RunVerb on_point(PointVerb run) {
+  return on_store([run = std::move(run)](CommandContext& context, Store& store) -> Result<Exit> {
+    auto place = find_point(store, context.given().arguments.front());
+    if (!place) return forward(place);
+    return run(context, store, *place);
+  });
+}
+
+Result<std::vector<SessionSummary>> named_sessions(CommandContext& context, Store& store,
+                                                   std::size_t first) {
+  std::vector<SessionSummary> rows;
+  for (const std::string& name : context.given().arguments | std::views::drop(first)) {
+    auto row = find_session(store, name);
+    if (!row) return forward(row);
+    rows.push_back(*std::move(row));
+  }
+  return rows;
+}
+
+Result<Exit> annotate_session(CommandContext& context, Store& store, const SessionId& id,
                               const Annotation& part) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto changed = (*store)->sessions().annotate(id, part);
+  auto changed = store.sessions().annotate(id, part);
   if (!changed) return forward(changed);
   context.output().document("perdure.renamed/1", {{"session", as_json(*changed)}});
-  if (context.output().is_json()) return Exit::done;
   const std::string tags = fmt::format("{}", fmt::join(changed->tags, ", "));
   context.screen().line(fmt::format("{}  {}{}", changed->id.text(), changed->title,
                                     tags.empty() ? "" : fmt::format("  [{}]", tags)));

@@ -16,20 +16,15 @@
 
 #pragma once
 
-#include <expected>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "context/command_context.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/store/log.hpp"
 
 namespace perdure::cli {
 
 /// Fails: `not_found`, also if more than one is meant: the message lists them.
 [[nodiscard]] Result<SessionSummary> find_session(Store& store, const std::string& text);
+
+/// Fails: as Sessions::list; `corrupted` if none can be read.
+[[nodiscard]] Result<std::vector<SessionSummary>> all_sessions(Store& store);
 
 struct PlaceInSession {
   SessionSummary session{};
@@ -55,14 +50,27 @@ using SessionTest = std::function<bool(const SessionSummary&)>;
 
 inline const Argument session_argument = {
     .name = "SES", .summary = "The session", .by = Completes::session};
+inline const Argument sessions_argument = {.name = "SES",
+                                           .summary = "Only these sessions; all if none is named",
+                                           .count = Argument::Count::any,
+                                           .by = Completes::session};
 inline const Argument point_argument = {
     .name = "POINT", .summary = "A session, or a point of it", .by = Completes::session};
-/// The session that the first argument names, in the store of the command line.
-/// Fails: as CommandContext::open; as find_session.
-[[nodiscard]] Result<SessionSummary> named_session(CommandContext& context);
+using SessionVerb = std::function<Result<Exit>(CommandContext&, Store&, const SessionSummary&)>;
+/// A verb that works with the session that its first argument names.
+[[nodiscard]] RunVerb on_session(SessionVerb run);
+
+using PointVerb = std::function<Result<Exit>(CommandContext&, Store&, const PlaceInSession&)>;
+/// A verb that works with the point that its first argument names.
+[[nodiscard]] RunVerb on_point(PointVerb run);
+
+/// The sessions that the arguments name from this one on.
+/// Fails: as find_session.
+[[nodiscard]] Result<std::vector<SessionSummary>> named_sessions(CommandContext& context,
+                                                                 Store& store, std::size_t first);
 /// Changes what people call a session, and prints it.
 /// Fails: as Sessions::annotate.
-[[nodiscard]] Result<Exit> annotate_session(CommandContext& context, const SessionId& id,
-                                            const Annotation& part);
+[[nodiscard]] Result<Exit> annotate_session(CommandContext& context, Store& store,
+                                            const SessionId& id, const Annotation& part);
 
 }  // namespace perdure::cli

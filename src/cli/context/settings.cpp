@@ -14,26 +14,16 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <ostream>
 #include <pwd.h>
 #include <sstream>
-#include <string>
-#include <string_view>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <system_error>
-#include <unistd.h>
 #include <utility>
-#include <vector>
 
-#include "command/command.hpp"
-#include "context/process_io.hpp"
 #include "core/api/descriptor.hpp"
-#include "perdure/core/error.hpp"
 #include "screen/text.hpp"
 #include "store/api/location.hpp"
 
@@ -200,7 +190,7 @@ std::string_view without_comment(std::string_view line) {
   return line;
 }
 
-Result<std::vector<Line>> lines_of(const std::string& text, const fs::path& path) {
+Result<std::vector<Line>> lines_of(const std::string& text, const fs::path& path, bool is_own) {
   std::vector<Line> lines;
   std::istringstream file(text);
   std::string line;
@@ -212,9 +202,12 @@ Result<std::vector<Line>> lines_of(const std::string& text, const fs::path& path
     const bool is_key =
         std::ranges::find(setting_keys, key) != setting_keys.end() || key == trusted_key;
     if (equals == std::string_view::npos || !is_key) {
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("{}:{}: wanted a line `key = value` with one of the keys {}, {}",
-                              path.string(), number, fmt::join(setting_keys, ", "), trusted_key));
+      return misuse(fmt::format("{}:{}: wanted a line `key = value` with one of the keys {}, {}",
+                                path.string(), number, fmt::join(setting_keys, ", "), trusted_key));
+    }
+    if (key == trusted_key && !is_own) {
+      return misuse(fmt::format("{}:{}: {} counts only in your own settings file", path.string(),
+                                number, trusted_key));
     }
     lines.push_back({number, key, std::string(trimmed(words.substr(equals + 1)))});
   }
@@ -236,14 +229,6 @@ Result<void> add_lines(Values& values, std::vector<Line> lines, const fs::path& 
   return {};
 }
 
-Result<void> check_says_nothing_of_trust(const std::vector<Line>& lines, const fs::path& path) {
-  const auto trusts = std::ranges::find(lines, trusted_key, &Line::key);
-  if (trusts == lines.end()) return {};
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("{}:{}: {} counts only in your own settings file", path.string(),
-                          trusts->number, trusted_key));
-}
-
 // Separated by colons; `~` is the home folder.
 Result<std::vector<fs::path>> folders_in(const Trust::Found& own, const std::vector<Line>& lines,
                                          const ProcessIo& io) {
@@ -257,9 +242,9 @@ Result<std::vector<fs::path>> folders_in(const Trust::Found& own, const std::vec
       const auto home = io.environment("HOME");
       if (home && (folder == "~" || folder.starts_with("~/"))) folder.replace(0, 1, *home);
       if (!folder.starts_with('/')) {
-        return fail(ErrorCode::invalid_argument,
-                    fmt::format("{}:{}: {} takes whole paths, separated by colons, and {} is none",
-                                own.path.string(), line.number, trusted_key, trimmed(word)));
+        return misuse(
+            fmt::format("{}:{}: {} takes whole paths, separated by colons, and {} is none",
+                        own.path.string(), line.number, trusted_key, trimmed(word)));
       }
       folders.emplace_back(std::move(folder));
     }
@@ -277,47 +262,51 @@ std::optional<Trust::Found> find_in_project(ProcessIo& io, const Trust& trust, c
     }
     if (found && found->objection.empty()) return found;
     if (found) {
-      io.err << visible(fmt::format(
-                    "perdure: {} is ignored: {}. If you trust that folder, add the line "
-                    "{} = {} to {}",
-                    found->path.string(), found->objection, trusted_key, at.string(),
-                    (mine / "config").string()))
-             << '\n';
+      io.err
+          << visible(fmt::format(
+                 "perdure: {} is ignored: {}. If you trust that folder, add the line {} = {} to {}",
+                 found->path.string(), found->objection, trusted_key, at.string(),
+                 (mine / "config").string()))
+          << '\n';
     }
     if (at == at.root_path()) break;
   }
   return std::nullopt;
 }
 
-// One's own settings file. Where a variable names its folder, it is obeyed whoever wrote it; else it was
-// found, in a home folder that sudo may have left to be another's.
-Trust::Found own_file(const ProcessIo& io, const Trust& trust, const fs::path& mine) {
-  const auto named = io.environment("XDG_CONFIG_HOME");
-  Trust::Found none{.path = mine / "config"};
-  if (!named || !named->starts_with('/')) {
-    return trust.find(mine.parent_path(), mine.filename().string(), "config").value_or(none);
-  }
-  std::ifstream file(none.path);
-  none.text.assign(std::istreambuf_iterator<char>(file), {});
-  return none;
+// A folder of the user, and whether a variable names it. One that is no whole path is passed over, as
+// the specification of these variables asks.
+struct UserFolder {
+  fs::path path{};
+  bool is_named = false;
+};
+
+UserFolder user_folder(const ProcessIo& io, const std::string& variable,
+                       const std::string& beneath_home) {
+  const auto named = io.environment(variable);
+  if (named && named->starts_with('/')) return {fs::path(*named) / "perdure", true};
+  return {fs::path(io.environment("HOME").value_or("/")) / beneath_home / "perdure"};
 }
 
-// $XDG_CONFIG_HOME/perdure, or what it stands for. One that is no whole path is passed over, as the
-// specification of these variables asks.
-fs::path user_folder(const ProcessIo& io, const std::string& variable,
-                     const std::string& beneath_home) {
-  const auto named = io.environment(variable);
-  if (named && named->starts_with('/')) return fs::path(*named) / "perdure";
-  return fs::path(io.environment("HOME").value_or("/")) / beneath_home / "perdure";
+// One's own settings file. Where a variable names its folder, it is obeyed whoever wrote it; else it was
+// found, in a home folder that sudo may have left to be another's.
+Trust::Found own_file(const Trust& trust, const UserFolder& mine) {
+  Trust::Found own{.path = mine.path / "config"};
+  if (!mine.is_named) {
+    return trust.find(mine.path.parent_path(), mine.path.filename().string(), "config")
+        .value_or(own);
+  }
+  std::ifstream file(own.path);
+  own.text.assign(std::istreambuf_iterator<char>(file), {});
+  return own;
 }
 
 // The usual store: found, where no variable names its folder. There is none to take its place.
 Setting usual_store(const ProcessIo& io, const Trust& trust) {
-  const fs::path data = user_folder(io, "XDG_DATA_HOME", ".local/share");
-  const auto named = io.environment("XDG_DATA_HOME");
-  Setting usual{"store", (data / "store.db").string(), "default"};
-  if (named && named->starts_with('/')) return usual;
-  const auto found = trust.find(data.parent_path(), data.filename().string(), "store.db");
+  const UserFolder data = user_folder(io, "XDG_DATA_HOME", ".local/share");
+  Setting usual{"store", (data.path / "store.db").string(), "default"};
+  if (data.is_named) return usual;
+  const auto found = trust.find(data.path.parent_path(), data.path.filename().string(), "store.db");
   if (found) usual.objection = found->objection;
   if (found && found->objection.empty()) usual.objection = trust.objection_to_store(usual.value);
   return usual;
@@ -327,8 +316,7 @@ Setting usual_store(const ProcessIo& io, const Trust& trust) {
 
 Result<void> check_named(const std::string& place, const std::string& what) {
   if (!place.empty() && place != "sqlite:") return {};
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("{} names no store: give a path, or postgres://…", what));
+  return misuse(fmt::format("{} names no store: give a path, or postgres://…", what));
 }
 
 std::string location_from(const std::string& place, const std::string& base) {
@@ -345,12 +333,12 @@ std::string location_from(const std::string& place, const std::string& base) {
 Result<void> check_typed(const std::string& place, const std::string& what) {
   if (auto named = check_named(place, what); !named) return named;
   if (!is_address(place) || !shown_location(place).contains("***")) return {};
-  return fail(ErrorCode::invalid_argument,
-              fmt::format("{} has a password in it, which everybody on this machine can read from "
-                          "the list of processes: leave it out, and give it in ~/.pgpass (or the "
-                          "file that PGPASSFILE names), in PGPASSWORD or in a service file. "
-                          "PERDURE_STORE and settings files may hold the whole address",
-                          what));
+  return misuse(
+      fmt::format("{} has a password in it, which everybody on this machine can read from the list "
+                  "of processes: leave it out, and give it in ~/.pgpass (or the file that "
+                  "PGPASSFILE names), in PGPASSWORD or in a service file. PERDURE_STORE and "
+                  "settings files may hold the whole address",
+                  what));
 }
 
 Result<std::vector<Setting>> read_settings(ProcessIo& io, const Invocation& given) {
@@ -370,32 +358,31 @@ Result<std::vector<Setting>> read_settings(ProcessIo& io, const Invocation& give
     }
     values.try_emplace(name, Setting{name, value, flag ? "--" + name : variable});
   }
-  const fs::path mine = user_folder(io, "XDG_CONFIG_HOME", ".config");
+  const UserFolder mine = user_folder(io, "XDG_CONFIG_HOME", ".config");
   Trust trust(io.user_id);
-  const Trust::Found own = own_file(io, trust, mine);
+  const Trust::Found own = own_file(trust, mine);
   if (!own.objection.empty()) {
     io.err << visible(fmt::format("perdure: {} is ignored: {}", own.path.string(), own.objection))
            << '\n';
   }
-  auto own_lines = lines_of(own.text, own.path);
+  auto own_lines = lines_of(own.text, own.path, true);
   if (!own_lines) return forward(own_lines);
   auto folders = folders_in(own, *own_lines, io);
   if (!folders) return forward(folders);
   trust.add(*std::move(folders));
-  if (const auto file = find_in_project(io, trust, mine, "config")) {
-    auto lines = lines_of(file->text, file->path);
+  if (const auto file = find_in_project(io, trust, mine.path, "config")) {
+    auto lines = lines_of(file->text, file->path, false);
     if (!lines) return forward(lines);
-    if (auto fits = check_says_nothing_of_trust(*lines, file->path); !fits) return forward(fits);
     auto added =
         add_lines(values, *std::move(lines), file->path, file->path.parent_path().parent_path());
     if (!added) return forward(added);
   }
-  if (auto added = add_lines(values, *std::move(own_lines), own.path, mine); !added) {
+  if (auto added = add_lines(values, *std::move(own_lines), own.path, mine.path); !added) {
     return forward(added);
   }
   // Whoever named a store is not bothered with one that lies around.
   if (!values.contains("store")) {
-    if (const auto store = find_in_project(io, trust, mine, "store")) {
+    if (const auto store = find_in_project(io, trust, mine.path, "store")) {
       const std::string path = store->path.string();
       values.try_emplace("store", Setting{"store", location_from(path, io.folder), path});
     }

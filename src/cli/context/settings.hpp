@@ -1,6 +1,6 @@
-// Where the store is, and what set it: a flag, the environment, a file of the project, a file of the
-// user, or the default.
+// What the program is started with: streams, terminal, environment, time and identity; and its settings.
 //
+// A setting comes from a flag, the environment, a file of the project, a file of the user, or is the default.
 // A settings file has lines `key = value`; `#` begins a comment. The project's is `.perdure/config`, in the
 // folder the program was started in or the nearest above it that has one; paths in it are relative to
 // the folder that holds `.perdure`.
@@ -16,14 +16,49 @@
 
 #pragma once
 
+// IWYU pragma: begin_exports
+#include <functional>
+#include <iosfwd>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <unistd.h>
 #include <vector>
 
 #include "command/command.hpp"
-#include "context/process_io.hpp"
+#include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/time.hpp"
+// IWYU pragma: end_exports
 
 namespace perdure::cli {
+
+class SignalWatch;
+
+/// The subject of errors that are about `ProcessIo::out`.
+inline constexpr std::string_view output_subject = "stdout";
+
+struct ProcessIo {
+  std::ostream& out;  ///< Data.
+  std::ostream& err;  ///< Talk.
+  bool is_out_terminal = false;
+  bool is_err_terminal = false;
+  bool is_in_terminal = false;
+  int columns = 80;                        ///< Of the terminal.
+  std::function<int()> measure_columns{};  ///< As they are now; none: they stay.
+  Environment environment{};
+  std::string folder{};                                    ///< Where it was started.
+  std::string user{};                                      ///< Who decides.
+  uid_t user_id = ::geteuid();                             ///< Whose files are ours.
+  std::function<std::optional<std::string>()> ask_line{};  ///< A line typed at the terminal.
+  std::istream* in = nullptr;                              ///< Stdin.
+  SignalWatch* signals = nullptr;  ///< Ctrl-C and its like; none: they do what they do anyway.
+  bool is_output_told = false;     ///< Somebody was told that `out` cannot be written.
+  Clock* clock = &system_clock();
+  IdSource* ids = &random_ids();
+};
 
 struct Setting {
   std::string key{};

@@ -11,7 +11,6 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#include "context/process_io.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 

@@ -3,27 +3,12 @@
 
 #include "context/timeline_walk.hpp"
 
-#include <cstdint>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <variant>
-#include <vector>
 
-#include "context/call_phrases.hpp"
+#include "context/calls.hpp"
+#include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/core/time.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
-#include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
-#include "screen/display.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -33,12 +18,6 @@ const ToolResultBlock* result_in(const Message& message) {
     if (const auto* result = std::get_if<ToolResultBlock>(&block)) return result;
   }
   return nullptr;
-}
-
-std::string text_in(const Json& body, std::string_view member) {
-  const Json* found = body.find(member);
-  const std::string* text = found != nullptr ? found->as_string() : nullptr;
-  return text != nullptr ? *text : std::string();
 }
 
 // What a letter's kind says was done.

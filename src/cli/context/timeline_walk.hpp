@@ -12,6 +12,7 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure::cli {

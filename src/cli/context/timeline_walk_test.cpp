@@ -13,7 +13,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
-#include "state/log_of.hpp"
+#include "state/log_fixture.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -3,16 +3,9 @@
 #include "program/cli.hpp"
 
 #include <exception>
-#include <fmt/format.h>
 #include <ostream>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "command/build_info.hpp"
 #include "command/help.hpp"
-#include "screen/text.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -39,7 +32,7 @@ int report(ProcessIo& io, const Error& error, bool as_json) {
     io.err << "perdure: " << visible(error.message, Lines::many);
     // Who types commands has no batch to repeat.
     if (error.code == ErrorCode::commit_unknown) io.err << mend_and_repeat;
-    io.err << "\nMore: " << page_command(error.code) << '\n';
+    io.err << "\nMore: perdure help " << to_string(error.code) << '\n';
   }
   return std::to_underlying(exit);
 }
@@ -54,12 +47,12 @@ bool asks_for_json(const std::vector<std::string>& words) {
 Result<Exit> run_verb(ProcessIo& io, Invocation given, std::vector<Setting> settings) {
   const Command& command = *given.command;
   if ((given.has("json") || given.has("jsonl")) && command.schema.empty()) {
-    return fail(ErrorCode::invalid_argument, fmt::format("{} has no JSON to print", command.name));
+    return misuse(fmt::format("{} has no JSON to print", command.name));
   }
   auto fields = fields_of(given);
   if (!fields) return forward(fields);
   CommandContext context(io, std::move(given), std::move(settings), *std::move(fields));
-  auto exit = command.run(context);
+  auto exit = command.body.run(context);
   if (!exit) context.output().close_list();
   io.out.flush();
   if (exit && *exit == Exit::unconfirmed && context.output().is_json()) {

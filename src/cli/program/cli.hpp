@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "context/process_io.hpp"
+#include "context/settings.hpp"
 
 namespace perdure::cli {
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "context/process_io.hpp"
+#include "context/settings.hpp"
 #include "context/signal_watch.hpp"
 #include "perdure/agent/secrets.hpp"
 #include "perdure/core/time.hpp"

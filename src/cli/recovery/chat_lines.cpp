@@ -4,19 +4,9 @@
 
 #include <algorithm>
 #include <cctype>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
 
-#include "context/call_phrases.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/log.hpp"
-#include "perdure/store/sessions.hpp"
+#include "context/calls.hpp"
+#include "context/command_context.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -35,10 +25,7 @@ std::optional<GivenWord> plain_word(std::string_view line) {
   const auto begin = line.find_first_not_of(" \t");
   const auto end = line.find_last_not_of(" \t.!");
   if (begin == std::string_view::npos || end == std::string_view::npos) return std::nullopt;
-  std::string said(line.substr(begin, end + 1 - begin));
-  std::ranges::transform(said, said.begin(), [](unsigned char letter) {
-    return static_cast<char>(std::tolower(letter));
-  });
+  const std::string said = lowered(line.substr(begin, end + 1 - begin));
   if (said == "y" || said == "yes") return GivenWord{.allow = true};
   if (said == "n" || said == "no") return GivenWord{.allow = false, .why = "no"};
   return std::nullopt;
@@ -73,14 +60,12 @@ Result<void> give_word(Session& session, Position call, const GivenWord& word,
     if (!woken) return woken;
   }
   if (auto heard = session.take_inbox(); !heard) return forward(heard);
-  const auto open = session.state().open_calls.find(call);
+  const OpenCall* const open = find_open_call(session.state(), call);
   const Approval* const before =
-      open == session.state().open_calls.end()
-          ? nullptr
-          : session.state().approvals.find(call, open->second.args_digest);
+      open == nullptr ? nullptr : session.state().approvals.find(call, open->args_digest);
   const bool is_denied = before != nullptr && before->decision == ApprovalDecision::refused;
   // An answer to a question makes no call.
-  if (!is_denied || !word.allow || asks_people(open->second.tool)) {
+  if (!is_denied || !word.allow || asks_people(open->tool)) {
     return session.approve(call, word.allow, who, word.why);
   }
   const std::string by = fmt::format("denied by {} ({})", before->who, before->why);
@@ -90,17 +75,8 @@ Result<void> give_word(Session& session, Position call, const GivenWord& word,
         fmt::format("{}{}overrules: {}", word.why, word.why.empty() ? "" : "; ", by));
   }
   return fail(ErrorCode::conflict,
-              fmt::format("{} was {}. To allow it all the same: /overrule", open->second.tool, by),
+              fmt::format("{} was {}. To allow it all the same: /overrule", open->tool, by),
               "call_denied");
-}
-
-std::string kept_words(const Waiting& waiting) {
-  return fmt::format("Kept, and told once {} is allowed or refused.", waiting.tool);
-}
-
-std::string_view word_advice(const Waiting& waiting) {
-  return asks_people(waiting.tool) ? "type the answer, or /deny REASON"
-                                   : "yes (or /approve), or no (or /deny REASON)";
 }
 
 }  // namespace perdure::cli

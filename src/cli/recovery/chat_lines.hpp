@@ -14,16 +14,6 @@
 
 namespace perdure::cli {
 
-inline constexpr std::string_view chat_help =
-    "/approve      allow the call that waits (so does yes)\n"
-    "/deny REASON  refuse it; the model is told why (no refuses it without)\n"
-    "/overrule     allow it although it was denied\n"
-    "/cost         what the session has cost so far\n"
-    "/help         this list\n"
-    "/quit         leave; the session is kept (so does Ctrl-D)\n"
-    "While the agent asks a question, a line is its answer.\n"
-    "Ctrl-C stops the turn; a second one leaves.\n";
-
 struct GivenWord {
   bool allow = false;
   bool overrules = false;  ///< A denial that was seen.
@@ -46,11 +36,5 @@ struct WordLine {
 /// overrules that: nothing is recorded; as Session::take_inbox; as Session::approve.
 [[nodiscard]] Result<void> give_word(Session& session, Position call, const GivenWord& word,
                                      const std::string& who);
-
-/// What becomes of a line that is about something else, while this waits.
-[[nodiscard]] std::string kept_words(const Waiting& waiting);
-
-/// What one may type, while this waits.
-[[nodiscard]] std::string_view word_advice(const Waiting& waiting);
 
 }  // namespace perdure::cli

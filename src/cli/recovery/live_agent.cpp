@@ -1,37 +1,26 @@
-// The key is looked for before a session is created: one without a key could never run. The programs'
-// folder is not called "store.db…": people copy, remove and chmod the files of a store by that name.
+// The key is looked for before a session is created: one without a key could never run. Nothing is taken
+// over before the agent is known to be the one that was meant. The programs' folder is not called
+// "store.db…": people copy, remove and chmod the files of a store by that name.
 
 #include "recovery/live_agent.hpp"
 
-#include <cstddef>
+#include <chrono>
 #include <fcntl.h>
 #include <filesystem>
-#include <fmt/format.h>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <stop_token>
-#include <string>
 #include <sys/stat.h>
 #include <system_error>
-#include <utility>
 #include <variant>
-#include <vector>
 
+#include "context/agent_source.hpp"
+#include "context/calls.hpp"
 #include "context/command_context.hpp"
 #include "core/api/descriptor.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "recovery/recovery_report.hpp"
-#include "recovery/turn_outcome.hpp"
-#include "recovery/turn_watchers.hpp"
-#include "screen/text.hpp"
+#include "recovery/turn_watch.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -60,16 +49,6 @@ class AuthErrorTagger : public Provider {
 
  private:
   std::unique_ptr<Provider> inner_;
-};
-
-/// For a program that reads the document at the end: only waits are told, to whoever reads stderr.
-class RetryPrinter : public AgentObserver {
- public:
-  explicit RetryPrinter(CommandContext& context) : context_(context) {}
-  void on_retry(const RetryNotice& notice) override { tell_retry(context_, notice); }
-
- private:
-  CommandContext& context_;
 };
 
 std::string key_place(const ModelSpec& model) {
@@ -102,14 +81,6 @@ std::vector<std::string> files_of_store(const std::string& location) {
 
 bool runs_programs(const AgentFile& file) {
   return file.tools.shell.has_value() || !file.tools.programs.empty();
-}
-
-std::unique_ptr<AgentObserver> observer_for(CommandContext& context, const LiveSession& live) {
-  if (context.given().has("jsonl")) {
-    return std::make_unique<TurnEventWriter>(context, live.agent.session().id());
-  }
-  if (context.given().has("json")) return std::make_unique<RetryPrinter>(context);
-  return std::make_unique<TurnPrinter>(context, live.store, live.agent.session());
 }
 
 // Those that a resume settles by itself are left out, and those that the model was told of.
@@ -161,6 +132,100 @@ Result<void> make_programs_folder(const ProcessIo& io, const std::string& folder
       folder, (beside & std::filesystem::perms::group_all) | std::filesystem::perms::owner_all,
       ignored);
   return {};
+}
+
+Result<ResumeOptions> options_of(CommandContext& context) {
+  ResumeOptions options;
+  auto wait = span_option(context.given(), "wait");
+  if (!wait) return forward(wait);
+  if (*wait) options.wait = **wait;
+  if (context.given().has("accept-changes")) options.accepted_by = context.io().user;
+  options.accepts_damage = context.given().has("accept-damage");
+  options.stop = context.signals().token();
+  return options;
+}
+
+bool is_about(const Error& error, std::string_view subject) {
+  return error.code == ErrorCode::conflict && error.subject == subject;
+}
+
+// What can be done about it.
+Error with_advice(CommandContext& context, const SessionId& id, const ResumeOptions& options,
+                  Error error) {
+  const std::string name = context.short_id(id.text());
+  if (error.code == ErrorCode::corrupted && error.subject == "damage") {
+    error.message += fmt::format(
+        ". {} says more. To go on from before it, fork it there; to go on without: {}",
+        context.command("check"), context.command(fmt::format("resume {} --accept-damage", name)));
+  }
+  if (error.code == ErrorCode::lease_held) {
+    error.message +=
+        fmt::format("; {}. To stop it: {}",
+                    options.wait > Duration(0)
+                        ? fmt::format("it was not given back within {}", exact_span(options.wait))
+                        : "--wait 5m waits until it is given back",
+                    context.command("pause " + name));
+  }
+  if (is_about(error, "agent_refused")) {
+    error.message += fmt::format(
+        ". Resume it with its agent as it was: {}; or let the file say `on_change: ask`",
+        context.command(fmt::format("resume {} --agent FILE", id.text())));
+  }
+  return error;
+}
+
+// Whether a person goes on with an agent that has changed.
+bool accepts(CommandContext& context, const std::string& changed) {
+  if (!context.can_ask() || context.signals().caught() != 0) return false;
+  // Nothing is taken over yet: whoever is asked may leave.
+  const bool was_held = context.signals().let_go();
+  const bool is_confirmed = context.confirms(changed + ". Go on with the agent as it is now?");
+  if (was_held) context.signals().hold();
+  return is_confirmed;
+}
+
+// Once, and if need be once more, with somebody's word.
+Result<ResumedAgent> resume_agent(CommandContext& context, Agent& agent, const SessionId& id) {
+  auto options = options_of(context);
+  if (!options) return forward(options);
+  auto resumed = agent.resume(id, *options);
+  if (!resumed && is_about(resumed.error(), "agent_changed")) {
+    const std::string changed = resumed.error().message;
+    if (!accepts(context, changed)) {
+      return fail(ErrorCode::conflict,
+                  changed + "; to go on with it as it is now, say --accept-changes",
+                  "agent_changed");
+    }
+    options->accepted_by = context.io().user;
+    resumed = agent.resume(id, *options);
+  }
+  if (resumed) return resumed;
+  return std::unexpected(with_advice(context, id, *options, std::move(resumed).error()));
+}
+
+// So that the next one finds the agent that the session goes on with.
+Result<void> remember(Session& session, const SessionSummary& row, const AgentSource& source) {
+  if (source_in(row.metadata) == source) return {};
+  return session.annotate({.metadata = with_source(row.metadata, source)});
+}
+
+Result<AgentSource> remembered_source(CommandContext& context, const SessionSummary& row) {
+  if (auto known = source_in(row.metadata)) return *std::move(known);
+  auto theirs = imported_source_in(row.metadata);
+  if (!theirs) {
+    return fail(ErrorCode::not_found,
+                fmt::format("{} does not say which agent it is of: name its file with --agent FILE",
+                            row.id.text()));
+  }
+  if (context.given().has("accept-agent")) return *std::move(theirs);
+  return fail(ErrorCode::conflict,
+              fmt::format("{} came out of a bundle, and whoever made that chose its agent, which "
+                          "would get your keys and run its tools: {}. With an agent of yours: {}; "
+                          "with that one, if you trust it: {}",
+                          row.id.text(), source_words(*theirs),
+                          context.command(fmt::format("resume {} --agent FILE", row.id.text())),
+                          context.command(fmt::format("resume {} --accept-agent", row.id.text()))),
+              "agent_imported");
 }
 
 }  // namespace
@@ -224,14 +289,15 @@ Result<std::unique_ptr<Agent>> start_agent(CommandContext& context, Store& store
   return Agent::start(store, *std::move(spec), {.clock = io.clock, .ids = io.ids});
 }
 
-TurnOutcome play_turn(CommandContext& context, const LiveSession& live,
+TurnOutcome play_turn(CommandContext& context, Store& store, AgentSession& agent,
                       std::optional<Message> input, bool ends) {
   TurnOutcome end;
-  const auto observer = observer_for(context, live);
-  const BudgetTotals& totals = live.agent.session().state().budget.totals;
+  Session& session = agent.session();
+  const auto observer = watch_turn(context, store, session);
+  const BudgetTotals& totals = session.state().budget.totals;
   const BudgetTotals before = totals;
-  auto report = live.agent.run(std::move(input), *observer, live.signals.token());
-  end.signal = live.signals.caught();
+  auto report = agent.run(std::move(input), *observer, context.signals().token());
+  end.signal = context.signals().caught();
   end.spent_micros = totals.spent - before.spent;
   end.unconfirmed_micros = totals.unconfirmed - before.unconfirmed;
   if (!report) {
@@ -239,9 +305,8 @@ TurnOutcome play_turn(CommandContext& context, const LiveSession& live,
     return end;
   }
   end.report = *std::move(report);
-  Session& session = live.agent.session();
   if (end.report.stop == TurnStop::interrupted) {
-    end.in_doubt = calls_in_doubt(context, live.store, session);
+    end.in_doubt = calls_in_doubt(context, store, session);
   }
   if (!ends || end.report.stop != TurnStop::completed || session.status() == Status::completed) {
     return end;
@@ -254,21 +319,45 @@ TurnOutcome play_turn(CommandContext& context, const LiveSession& live,
   return end;
 }
 
-Exit close_turn(CommandContext& context, const LiveSession& live, const TurnOutcome& end,
-                Json::Object rest) {
-  const Session& session = live.agent.session();
-  if (context.output().is_json()) {
-    Json::Object document = end_document(context, end, session);
-    for (Json::Member& member : rest) document.push_back(std::move(member));
-    if (context.given().has("jsonl")) {
-      write_event(context, "end", {{"run", std::move(document)}});
-    } else {
-      context.output().document("perdure.run/1", std::move(document));
-    }
-  } else {
-    tell_end(context, end, session);
+Result<AgentSource> source_for(CommandContext& context, const SessionSummary& row) {
+  const auto named = context.given().find("agent");
+  AgentSource given = source_of(context.given(), named.value_or(""), context.io().folder);
+  if (named) return given;
+  auto known = remembered_source(context, row);
+  if (!known) {
+    // A model is enough of an agent.
+    return given.model.empty() ? forward(known) : Result<AgentSource>(given);
   }
-  return exit_of(end, session);
+  AgentSource source = *std::move(known);
+  if (!given.model.empty()) source.model = given.model;
+  if (!given.provider.empty()) source.provider = given.provider;
+  if (!given.base_url.empty()) source.base_url = given.base_url;
+  return source;
+}
+
+Result<ResumedSession> resume_session(CommandContext& context, Store& store,
+                                      const SessionSummary& row) {
+  if (!row.moved_to.empty()) {
+    return fail(ErrorCode::conflict,
+                fmt::format("{} was moved; it goes on there: perdure resume {} --store {}",
+                            row.id.text(), row.id.text(), shell_word(row.moved_to)),
+                row.moved_to);
+  }
+  auto source = source_for(context, row);
+  if (!source) return forward(source);
+  auto file = load_agent(*source, context.io().environment);
+  if (!file) return forward(file);
+  auto agent = start_agent(context, store, *file);
+  if (!agent) return forward(agent);
+  const Uptime begin = context.io().clock->uptime();
+  auto resumed = resume_agent(context, **agent, row.id);
+  if (!resumed) return forward(resumed);
+  Session& session = resumed->session.session();
+  if (auto kept = remember(session, row, *source); !kept) return forward(kept);
+  const Uptime now = context.io().clock->uptime();
+  return ResumedSession{.agent = *std::move(agent),
+                        .resumed = *std::move(resumed),
+                        .took = std::chrono::duration_cast<Duration>(now - begin)};
 }
 
 }  // namespace perdure::cli

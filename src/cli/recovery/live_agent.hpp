@@ -1,4 +1,5 @@
-// An agent that this process runs, and one turn of it from its input to its last line.
+// An agent that this process runs: begun, or resumed with the session that it is of; and one turn of it from
+// its input to its last line.
 //
 // Programs of agents are on record while they run (ExecSpec::state_folder). Beside a store that is a file,
 // so that the next process on this machine finds them, with any home and as any user; for a store on a
@@ -6,15 +7,11 @@
 
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-
+#include "context/agent_source.hpp"
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "recovery/turn_outcome.hpp"
+#include "recovery/turn_watch.hpp"
 
 namespace perdure::cli {
 
@@ -32,20 +29,25 @@ namespace perdure::cli {
 [[nodiscard]] Result<std::unique_ptr<Agent>> start_agent(CommandContext& context, Store& store,
                                                          const AgentFile& file);
 
-/// A session with its store, and what may stop it.
-struct LiveSession {
-  Store& store;
-  AgentSession& agent;
-  SignalWatch& signals;
-};
-
 /// One turn, watched in the form that was asked for. A session whose agent has answered is ended as
 /// `completed`, if `ends`.
-[[nodiscard]] TurnOutcome play_turn(CommandContext& context, const LiveSession& live,
+[[nodiscard]] TurnOutcome play_turn(CommandContext& context, Store& store, AgentSession& agent,
                                     std::optional<Message> input, bool ends);
 
-/// Tells how it ended, in the form that was asked for; `rest` are further members of the document.
-[[nodiscard]] Exit close_turn(CommandContext& context, const LiveSession& live,
-                              const TurnOutcome& end, Json::Object rest);
+/// By --agent, or else by what the session remembers; --model, --provider and --base-url win. What it
+/// remembered in a bundle counts under --accept-agent only.
+/// Fails: `not_found` if nobody says which; about "agent_imported" if nobody but a bundle does.
+[[nodiscard]] Result<AgentSource> source_for(CommandContext& context, const SessionSummary& row);
+
+struct ResumedSession {
+  std::unique_ptr<Agent> agent;  ///< Outlives the session.
+  ResumedAgent resumed;
+  Duration took{0};
+};
+
+/// Options --wait, --accept-changes. If the agent has changed, a person at a terminal is asked.
+/// Fails: as load_agent, start_agent and Agent::resume; about "agent_changed" if nobody accepts it.
+[[nodiscard]] Result<ResumedSession> resume_session(CommandContext& context, Store& store,
+                                                    const SessionSummary& row);
 
 }  // namespace perdure::cli

@@ -3,18 +3,8 @@
 
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
-#include "command/command.hpp"
 #include "context/command_context.hpp"
-#include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/store/sessions.hpp"
-#include "perdure/store/store.hpp"
-#include "recovery/resume_session.hpp"
+#include "recovery/live_agent.hpp"
 
 namespace perdure::cli {
 
@@ -28,7 +18,6 @@ namespace perdure::cli {
 void tell_recovery(CommandContext& context, const ResumedSession& taken);
 
 [[nodiscard]] Json recovery_json(const ResumedSession& taken);
-[[nodiscard]] Json as_json(const PlannedCall& planned);
 
 /// Whether nothing is done about it until a person decides, or until a time.
 [[nodiscard]] bool waits(const PlannedCall& planned);

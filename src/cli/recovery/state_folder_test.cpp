@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "context/process_io.hpp"
+#include "context/settings.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "recovery/live_agent.hpp"

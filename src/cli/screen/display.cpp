@@ -1,28 +1,24 @@
-// One place for every unit and every icon, so that no two screens differ.
+// One place for every unit and every icon, so that no two screens differ. In JSON, times are RFC 3339 in
+// UTC, money is millionths of a dollar, and what is not known is null. Values that have a JSON form of their
+// own keep it.
 
 #include "screen/display.hpp"
 
 #include <array>
-#include <charconv>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <system_error>
 #include <utility>
-#include <vector>
+#include <variant>
 
-#include "perdure/core/time.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/bundle.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/sessions.hpp"
-#include "perdure/store/upkeep.hpp"
-#include "screen/screen.hpp"
+#include "core/api/json_text.hpp"
+#include "core/api/text.hpp"
+#include "perdure/agent/agent.hpp"
+#include "perdure/core/id.hpp"
+#include "perdure/core/sha256.hpp"
+#include "perdure/runtime/conversation.hpp"
+#include "perdure/store/ownership.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -65,25 +61,92 @@ Piece with_face(std::string_view icon, std::string_view name, Ink ink, bool with
   return {with_icon ? fmt::format("{} {}", icon, word) : word, ink};
 }
 
-std::pair<std::string_view, Ink> face_of(CallState state) {
-  switch (state) {
-    case CallState::intended:
-      return {"…", Ink::dim};
-    case CallState::dispatched:
-      return {"»", Ink::cyan};
-    case CallState::succeeded:
-      return {"✓", Ink::green};
-    case CallState::failed:
-      return {"✗", Ink::red};
-    case CallState::in_doubt:
-      return {"!", Ink::red};
-    case CallState::abandoned:
-      return {"?", Ink::yellow};
-    case CallState::denied:
-    case CallState::cancelled:
-      break;
+// In the order of CallState.
+constexpr std::array<std::pair<std::string_view, Ink>, 8> call_faces = {{{"…", Ink::dim},
+                                                                         {"»", Ink::cyan},
+                                                                         {"✓", Ink::green},
+                                                                         {"✗", Ink::red},
+                                                                         {"!", Ink::red},
+                                                                         {"?", Ink::yellow},
+                                                                         {"–", Ink::dim},
+                                                                         {"–", Ink::dim}}};
+
+Json read_back(const std::string& text) { return parse_json(text).value_or(Json(text)); }
+
+Json holder_json(const std::optional<Holder>& holder) {
+  if (!holder) return nullptr;
+  return Json::Object{
+      {"worker", holder->worker.text()},    {"host", holder->host},   {"pid", holder->pid},
+      {"since", to_iso8601(holder->since)}, {"fence", holder->fence}, {"alive", holder->alive}};
+}
+
+Json parent_json(const std::optional<Parent>& parent) {
+  if (!parent) return nullptr;
+  return Json::Object{{"session", parent->session.text()},
+                      {"position", parent->position},
+                      {"lineage", parent->lineage == Lineage::fork ? "fork" : "child"}};
+}
+
+Json body_value(const Body& body) {
+  if (const auto blob = body.blob()) return Json::Object{{"blob", to_hex(blob->digest)}};
+  if (body.codec() == Codec::json) return read_back(body.bytes());
+  return Json::Object{{"bytes", to_base64(body.bytes())}};
+}
+
+Json messages_value(const State& state) {
+  return json_list(state.transcript, [](const PlacedMessage& placed) {
+    return Json::Object{{"position", placed.position},
+                        {"message", read_back(to_json(placed.message))}};
+  });
+}
+
+Json budget_value(const BudgetTotals& totals) {
+  return Json::Object{{"limit", totals.limit ? Json(*totals.limit) : Json(nullptr)},
+                      {"spent", totals.spent},
+                      {"unconfirmed", totals.unconfirmed},
+                      {"reserved", totals.reserved},
+                      {"granted", totals.granted}};
+}
+
+Json channels_value(const State& state) {
+  Json::Object channels;
+  for (const auto& [name, items] : state.channels) {
+    channels.emplace_back(
+        name, json_list(items, [](const ChannelItem& item) { return body_value(item.body); }));
   }
-  return {"–", Ink::dim};
+  return channels;
+}
+
+Json scratchpad_value(const State& state) {
+  Json::Object notes;
+  for (const auto& [key, value] : state.scratchpad.values) {
+    const auto* text = std::get_if<std::string>(&value);
+    notes.emplace_back(key,
+                       text != nullptr
+                           ? Json(*text)
+                           : Json(Json::Object{{"blob", to_hex(std::get<BlobRef>(value).digest)}}));
+  }
+  return notes;
+}
+
+Json open_calls_value(const State& state) {
+  Json::Array calls;
+  for (const auto& [position, call] : state.open_calls) {
+    calls.push_back(Json::Object{{"position", position},
+                                 {"tool", call.tool},
+                                 {"args", std::string(args_of(state, call).value_or(""))},
+                                 {"attempts", call.attempts},
+                                 {"doubt", call.doubt ? Json(*call.doubt) : Json(nullptr)}});
+  }
+  return calls;
+}
+
+const Json* member_of(const Json& value, const std::string& token) {
+  const Json::Array* array = value.as_array();
+  if (array == nullptr) return value.find(token);
+  const auto index = number_from(token);
+  const bool is_there = index && static_cast<std::size_t>(*index) < array->size();
+  return is_there ? &(*array)[static_cast<std::size_t>(*index)] : nullptr;
 }
 
 }  // namespace
@@ -148,10 +211,9 @@ std::string bytes_text(std::uint64_t bytes) {
 
 std::optional<Duration> span_from(std::string_view text) {
   if (text.size() < 2) return std::nullopt;
-  std::int64_t number = 0;
-  const char* end = text.data() + text.size() - 1;
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || rest != end || number < 0 || number > 1'000'000) return std::nullopt;
+  const auto whole = number_from(text.substr(0, text.size() - 1));
+  if (!whole || *whole > 1'000'000) return std::nullopt;
+  const std::int64_t number = *whole;
   switch (text.back()) {
     case 's':
       return seconds(number);
@@ -169,8 +231,11 @@ std::optional<Duration> span_from(std::string_view text) {
 }
 
 std::string counted(std::uint64_t number, std::string_view noun) {
-  return fmt::format("{} {}{}", grouped(static_cast<std::int64_t>(number)), noun,
-                     number == 1 ? "" : "s");
+  std::string words = fmt::format("{} {}", grouped(static_cast<std::int64_t>(number)), noun);
+  if (number == 1) return words;
+  if (!noun.ends_with('y')) return words + "s";
+  words.back() = 'i';
+  return words + "es";
 }
 
 ShownState shown_state(const SessionSummary& row) {
@@ -202,7 +267,7 @@ Piece shown(ShownState standing, bool with_icon) {
 }
 
 Piece shown(CallState state, bool with_icon) {
-  const auto [icon, ink] = face_of(state);
+  const auto [icon, ink] = call_faces.at(std::to_underlying(state));
   return with_face(icon, to_string(state), ink, with_icon);
 }
 
@@ -224,6 +289,169 @@ void print_damage(Screen& screen, const std::vector<Damage>& list) {
 std::string bundle_words(const BundleReport& report) {
   return fmt::format("{}, {} entries, {}", counted(report.sessions.size(), "session"),
                      report.entries, counted(report.calls, "call"));
+}
+
+Json as_json(const std::optional<Timestamp>& time) {
+  return time ? Json(to_iso8601(*time)) : Json(nullptr);
+}
+
+Json as_json(const std::vector<std::string>& texts) {
+  return json_list(texts, [](const std::string& text) { return Json(text); });
+}
+
+Json as_json(const std::vector<Damage>& damage) {
+  return json_list(damage, [](const Damage& each) {
+    return Json::Object{{"fault", to_string(each.fault)},
+                        {"session", each.session ? Json(each.session->text()) : Json(nullptr)},
+                        {"first", each.first},
+                        {"last", each.last},
+                        {"what", each.what}};
+  });
+}
+
+Json::Object bundle_members(const std::string& file, const BundleReport& report) {
+  return {{"file", file},
+          {"sessions", json_list(report.sessions, &SessionId::text)},
+          {"entries", report.entries},
+          {"calls", report.calls},
+          {"blobs", report.blobs},
+          {"bytes", report.bytes},
+          {"digest", to_hex(report.digest)}};
+}
+
+Json as_json(const Tally& tally) {
+  return Json::Object{{"turns", tally.turns},
+                      {"steps", tally.steps},
+                      {"tokens_in", tally.tokens_in},
+                      {"tokens_out", tally.tokens_out},
+                      {"cost_micros", tally.cost_micros}};
+}
+
+Json as_json(const Tally& tally, bool is_cost_known) {
+  Json made = as_json(tally);
+  made.set("is_cost_known", is_cost_known);
+  return made;
+}
+
+Json as_json(const SessionSummary& row) {
+  return Json::Object{{"id", row.id.text()},
+                      {"title", row.title},
+                      {"opening", row.opening},
+                      {"state", to_string(shown_state(row))},
+                      {"status", to_string(row.status)},
+                      {"wait_reason", row.wait_reason},
+                      {"wake_at", as_json(row.wake_at)},
+                      {"in_doubt", row.attention},
+                      {"restored", row.restored},
+                      {"tags", as_json(row.tags)},
+                      {"metadata", read_back(row.metadata)},
+                      {"parent", parent_json(row.parent)},
+                      {"holder", holder_json(row.holder)},
+                      {"head", row.head},
+                      {"version", row.version},
+                      {"totals", as_json(row.tally)},
+                      {"moved_to", row.moved_to},
+                      {"created_at", to_iso8601(row.created_at)},
+                      {"updated_at", to_iso8601(row.updated_at)}};
+}
+
+Json as_json(const Call& call) {
+  return Json::Object{{"call", call_name(call.session, call.position)},
+                      {"session", call.session.text()},
+                      {"position", call.position},
+                      {"tool", call.tool},
+                      {"effect", to_string(call.effect)},
+                      {"state", to_string(call.state)},
+                      {"attempts", call.attempts},
+                      {"key", call.key ? Json(to_hex(*call.key)) : Json(nullptr)},
+                      {"intended_at", to_iso8601(call.intended_at)},
+                      {"dispatched_at", as_json(call.dispatched_at)},
+                      {"settled_at", as_json(call.settled_at)},
+                      {"who", call.who},
+                      {"why", call.why}};
+}
+
+Json as_json(const Checkpoint& checkpoint) {
+  return Json::Object{
+      {"version", checkpoint.version},      {"position", checkpoint.position},
+      {"at", to_iso8601(checkpoint.at)},    {"reason", checkpoint.reason},
+      {"label", checkpoint.label},          {"metadata", read_back(checkpoint.metadata)},
+      {"totals", as_json(checkpoint.tally)}};
+}
+
+Json as_json(const Entry& entry) {
+  Json::Object made = {{"position", entry.position},
+                       {"at", to_iso8601(entry.at)},
+                       {"channel", entry.channel},
+                       {"kind", entry.kind},
+                       {"fold", entry.fold == Fold::append ? "append" : "replace"},
+                       {"hash", to_hex(entry.hash)}};
+  if (entry.condition != Condition::intact) {
+    made.emplace_back("condition", entry.condition == Condition::erased ? "erased" : "damaged");
+  } else if (const auto blob = entry.body.blob()) {
+    made.emplace_back("blob", Json::Object{{"digest", to_hex(blob->digest)}, {"size", blob->size}});
+  } else if (entry.body.codec() == Codec::json) {
+    made.emplace_back("body", read_back(entry.body.bytes()));
+  } else {
+    made.emplace_back("bytes", to_base64(entry.body.bytes()));
+  }
+  return made;
+}
+
+Json state_json(const State& state) {
+  return Json::Object{{"head", state.head},
+                      {"entries", state.entries},
+                      {"totals", as_json(state.totals, !has_unknown_cost(state))},
+                      {"setup", state.setup ? read_back(to_json(*state.setup)) : Json(nullptr)},
+                      {"messages", messages_value(state)},
+                      {"plan", state.plan ? read_back(to_json(*state.plan)) : Json(nullptr)},
+                      {"budget", budget_value(state.budget.totals)},
+                      {"counters", *read_back(to_json(state.counters)).find("counters")},
+                      {"scratchpad", scratchpad_value(state)},
+                      {"open_calls", open_calls_value(state)},
+                      {"channels", channels_value(state)},
+                      {"skipped", state.skipped.size()}};
+}
+
+std::string text_in(const Json& object, std::string_view member) {
+  const Json* found = object.find(member);
+  const std::string* text = found != nullptr ? found->as_string() : nullptr;
+  return text != nullptr ? *text : std::string();
+}
+
+std::string indented(const Json& value, std::size_t depth) {
+  const std::string room((depth + 1) * 2, ' ');
+  const std::string end(depth * 2, ' ');
+  std::string made;
+  if (const Json::Object* object = value.as_object(); object != nullptr && !object->empty()) {
+    for (const auto& [name, member] : *object) {
+      made += fmt::format("{}{}{}: {}", made.empty() ? "{\n" : ",\n", room, Json(name).text(),
+                          indented(member, depth + 1));
+    }
+    return fmt::format("{}\n{}}}", made, end);
+  }
+  if (const Json::Array* array = value.as_array(); array != nullptr && !array->empty()) {
+    for (const Json& element : *array) {
+      made +=
+          fmt::format("{}{}{}", made.empty() ? "[\n" : ",\n", room, indented(element, depth + 1));
+    }
+    return fmt::format("{}\n{}]", made, end);
+  }
+  return value.text();
+}
+
+Result<Json> value_at(const Json& value, std::string_view pointer) {
+  const Json* at = &value;
+  std::string_view rest = pointer;
+  while (!rest.empty() && at != nullptr && rest.front() == '/') {
+    const auto next = rest.find('/', 1);
+    at = member_of(*at,
+                   pointer_name(rest.substr(1, next == std::string_view::npos ? next : next - 1)));
+    rest = next == std::string_view::npos ? std::string_view() : rest.substr(next);
+  }
+  if (at != nullptr && rest.empty()) return *at;
+  return fail(ErrorCode::not_found,
+              fmt::format("there is nothing at {}; it is written as /messages/0/message", pointer));
 }
 
 }  // namespace perdure::cli

@@ -1,13 +1,20 @@
-// Times, amounts and states in the words that people read.
+// Values as they are shown: times, amounts and states in the words that people read, and what the store
+// knows as the JSON that verbs print. Members of JSON are only ever added within a schema number;
+// docs/reference/schemas has one file for each.
 
 #pragma once
 
+// IWYU pragma: begin_exports
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "perdure/core/error.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/bundle.hpp"
@@ -16,6 +23,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "screen/screen.hpp"
+// IWYU pragma: end_exports
 
 namespace perdure::cli {
 
@@ -39,7 +47,7 @@ namespace perdure::cli {
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 /// "90d", "2h", "30m", "10s"; nothing for any other text.
 [[nodiscard]] std::optional<Duration> span_from(std::string_view text);
-/// "1 session", "2 sessions".
+/// "1 session", "2 sessions", "3 entries".
 [[nodiscard]] std::string counted(std::uint64_t number, std::string_view noun);
 
 /// How a session stands, as lists show it: a status, or what follows from it.
@@ -57,6 +65,10 @@ enum class ShownState : std::uint8_t {
 };
 
 [[nodiscard]] ShownState shown_state(const SessionSummary& row);
+/// Its title, or the words that it began with.
+[[nodiscard]] inline const std::string& title_of(const SessionSummary& row) {
+  return row.title.empty() ? row.opening : row.title;
+}
 /// "paused by ann: lunch".
 [[nodiscard]] std::string status_words(const StatusNote& note);
 /// As JSON and filters write it: "needs_attention".
@@ -78,5 +90,39 @@ inline constexpr std::string_view loss_advice =
     "forked; export and copy take them along with --with-damage.";
 /// "2 sessions, 14 entries, 3 calls".
 [[nodiscard]] std::string bundle_words(const BundleReport& report);
+
+[[nodiscard]] Json as_json(const SessionSummary& row);
+[[nodiscard]] Json as_json(const Tally& tally);
+/// Where it is known whether `cost_micros` is all of the cost.
+[[nodiscard]] Json as_json(const Tally& tally, bool is_cost_known);
+[[nodiscard]] Json as_json(const Call& call);
+[[nodiscard]] Json as_json(const Checkpoint& checkpoint);
+/// The body is a JSON value where it is JSON, else text under "bytes" (base64) or a "blob".
+[[nodiscard]] Json as_json(const Entry& entry);
+
+[[nodiscard]] Json as_json(const std::optional<Timestamp>& time);
+[[nodiscard]] Json as_json(const std::vector<std::string>& texts);
+[[nodiscard]] Json as_json(const std::vector<Damage>& damage);
+/// The members of `perdure.bundle/1`.
+[[nodiscard]] Json::Object bundle_members(const std::string& file, const BundleReport& report);
+
+/// A member that is a text; empty: there is none.
+[[nodiscard]] std::string text_in(const Json& object, std::string_view member);
+/// A list of what `make` makes of each.
+template <typename Items, typename Make>
+[[nodiscard]] Json json_list(const Items& items, Make make) {
+  Json::Array list;
+  for (const auto& item : items) list.emplace_back(std::invoke(make, item));
+  return list;
+}
+
+[[nodiscard]] Json state_json(const State& state);
+
+/// Indented by two spaces, a member or element a line.
+[[nodiscard]] std::string indented(const Json& value, std::size_t depth = 0);
+
+/// What a JSON pointer (RFC 6901) leads to.
+/// Fails: `not_found`.
+[[nodiscard]] Result<Json> value_at(const Json& value, std::string_view pointer);
 
 }  // namespace perdure::cli

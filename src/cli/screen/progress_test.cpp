@@ -1,7 +1,5 @@
 // A bar is for who watches and waits, and leaves nothing behind.
 
-#include "screen/progress.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

@@ -1,19 +1,25 @@
-// One of the two streams, as people see it: lines of coloured pieces. All text that goes through here
-// is made visible first (text.hpp), so no verb can forget to. And what a verb prints for programs: one JSON
-// document, or one JSON object a line. Items go out as they come: a list of any length takes no memory here.
+// One of the two streams, as people see it: lines of coloured pieces, tables, a progress bar, a notice of a
+// wait. All text that goes through here is made visible first (text.hpp), so no verb can forget to. And what a
+// verb prints for programs: one JSON document, or one JSON object a line. Items go out as they come: a list
+// of any length takes no memory here.
 
 #pragma once
 
+// IWYU pragma: begin_exports
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "perdure/core/json.hpp"
+#include "perdure/core/time.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "screen/text.hpp"
+// IWYU pragma: end_exports
 
 namespace perdure::cli {
 
@@ -63,8 +69,8 @@ enum class Form : std::uint8_t { people, json, jsonl };
 class Output {
  public:
   /// `fields`: the members that items are printed with; empty: all.
-  Output(Screen& screen, Form form, std::vector<std::string> fields = {})
-      : screen_(screen), form_(form), fields_(std::move(fields)) {}
+  Output(std::ostream& stream, Form form, std::vector<std::string> fields = {})
+      : stream_(stream), form_(form), fields_(std::move(fields)) {}
 
   [[nodiscard]] bool is_json() const { return form_ != Form::people; }
 
@@ -87,11 +93,64 @@ class Output {
   /// Before each item, and before the end of a list without one.
   void begin_printing();
 
-  Screen& screen_;
+  std::ostream& stream_;
   Form form_;
   std::vector<std::string> fields_;
   std::string schema_;
   bool is_begun_ = false;  ///< Something of the list is printed.
+};
+
+struct Column {
+  std::string_view heading;
+  bool is_right = false;  ///< Numbers.
+  std::size_t least = 0;  ///< Gives way down to so many columns; 0: never.
+  int drop = 0;           ///< Left out on a narrow terminal, the highest first; 0: never.
+};
+
+class Table {
+ public:
+  explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  /// A piece for each column.
+  void add(std::vector<Piece> row);
+  [[nodiscard]] bool empty() const { return rows_.empty(); }
+  void print(Screen& screen) const;
+
+ private:
+  [[nodiscard]] std::vector<std::size_t> natural_widths() const;
+  void fit(std::vector<std::size_t>& widths, std::size_t room) const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<Piece>> rows_;
+};
+
+class ProgressBar {
+ public:
+  ProgressBar(Screen& talk, const Clock& clock, std::string what);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  /// For as long as this object lives.
+  [[nodiscard]] Progress follow();
+
+ private:
+  void draw(const Step& step);
+
+  Screen& talk_;
+  const Clock& clock_;
+  std::string what_;
+  Uptime next_;
+  bool is_drawn_ = false;
+};
+
+/// Nobody else writes to `talk` while this lives.
+class WaitNotice {
+ public:
+  WaitNotice(Screen& talk, std::string what, Duration after);
+
+ private:
+  std::jthread thread_;
 };
 
 }  // namespace perdure::cli

@@ -1,7 +1,5 @@
 // Tables fit a terminal: what may give way is cut, then columns are left out. In a pipe nothing is.
 
-#include "screen/table.hpp"
-
 #include <cstddef>
 #include <gtest/gtest.h>
 #include <sstream>

@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "core/api/text.hpp"
@@ -209,6 +212,21 @@ std::string clipped(std::string_view text, std::size_t columns) {
   return std::string(text.substr(0, at)) + "…";
 }
 
+std::string wrapped(std::string_view text, std::size_t columns) {
+  std::string made(text);
+  std::size_t begin = 0;  // Of the line.
+  std::size_t space = 0;  // The last one in it; 0: there is none yet.
+  for (std::size_t at = 0; at < made.size(); ++at) {
+    if (made[at] == ' ') space = at;
+    if (made[at] == '\n') begin = at + 1;
+    const bool is_full = width_of(std::string_view(made).substr(begin, at + 1 - begin)) > columns;
+    if (!is_full || space <= begin) continue;
+    made[space] = '\n';
+    begin = space + 1;
+  }
+  return made;
+}
+
 std::string json_visible(std::string_view json) {
   std::string made;
   made.reserve(json.size());
@@ -227,6 +245,16 @@ std::string lowered(std::string_view text) {
     if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
   }
   return made;
+}
+
+std::optional<std::int64_t> number_from(std::string_view text) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (text.empty() || error != std::errc() || rest != end || text.front() == '-') {
+    return std::nullopt;
+  }
+  return number;
 }
 
 std::string shell_word(std::string_view text) {

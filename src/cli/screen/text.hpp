@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,8 +31,14 @@ enum class Lines : std::uint8_t {
 /// The text in at most so many columns, with "…" at its end if something was cut.
 [[nodiscard]] std::string clipped(std::string_view text, std::size_t columns);
 
+/// The text in lines of at most so many columns, broken at spaces; what breaks it already stays.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns);
+
 /// With the letters A to Z small, for comparing.
 [[nodiscard]] std::string lowered(std::string_view text);
+
+/// A whole number, of nothing but digits. Empty: it is none, or too large.
+[[nodiscard]] std::optional<std::int64_t> number_from(std::string_view text);
 
 /// As a shell takes it for one word, quoted only if need be.
 [[nodiscard]] std::string shell_word(std::string_view text);

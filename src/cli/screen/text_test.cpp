@@ -141,5 +141,11 @@ TEST(Spans, AreReadAndWritten) {
   EXPECT_EQ(grouped(-1'234'567), "-1,234,567");
 }
 
+TEST(Wrapped, BreaksAtSpacesAndKeepsTheBreaksThatAreThere) {
+  EXPECT_EQ(wrapped("one two three", 7), "one two\nthree");
+  EXPECT_EQ(wrapped("one two\n\nthree four", 9), "one two\n\nthree\nfour");
+  EXPECT_EQ(wrapped("unbreakable", 4), "unbreakable");
+}
+
 }  // namespace
 }  // namespace perdure::cli

@@ -6,7 +6,6 @@
 #include <semaphore>
 #include <sstream>
 
-#include "screen/progress.hpp"
 #include "screen/screen.hpp"
 
 namespace perdure::cli {

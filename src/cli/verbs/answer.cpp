@@ -1,31 +1,21 @@
 // Answering a question of an agent.
 
-#include <expected>
-#include <fmt/format.h>
-#include <string>
-#include <utility>
-
+#include "context/calls.hpp"
 #include "context/decisions.hpp"
-#include "context/options.hpp"
-#include "context/pending_calls.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
-Result<Exit> run_answer(CommandContext& context) {
+Result<Exit> run_answer(CommandContext& context, Store& store) {
   auto text = text_of_word(context.given().arguments.at(1), context.io());
   if (!text) return forward(text);
-  if (text->find_first_not_of(" \t\r\n") == std::string::npos) {
-    return fail(ErrorCode::invalid_argument, "the answer is empty");
-  }
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto call = find_call(**store, context.given().arguments.front(), {Need::answer});
+  if (is_blank(*text)) return misuse("the answer is empty");
+  auto call = find_call(store, context.given().arguments.front(), {Need::answer});
   if (!call) return forward(call);
   if (auto fits = check_is_question(context, *call, true); !fits) return forward(fits);
   return deliver_permission(
-      context, **store, *call,
+      context, store, *call,
       {.allow = true, .overrules = true, .decision = "answered", .why = *std::move(text)});
 }
 
@@ -36,10 +26,9 @@ Command answer_command() {
           .summary = "Answer an agent's question",
           .arguments = {call_argument,
                         {.name = "TEXT", .summary = "The answer; @FILE reads a file, - stdin"}},
-          .opens_store = true,
           .examples = {{"perdure answer ses_6a3e 'The blue one'", "the agent goes on with it"}},
           .schema = "perdure.decision/1",
-          .run = run_answer};
+          .body = on_store(run_answer)};
 }
 
 }  // namespace perdure::cli

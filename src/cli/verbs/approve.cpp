@@ -1,18 +1,7 @@
 // Allowing a call. The tool and its arguments are shown first.
 
-#include <expected>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-
+#include "context/calls.hpp"
 #include "context/decisions.hpp"
-#include "context/pending_calls.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -22,11 +11,10 @@ namespace {
 Result<void> show_call(CommandContext& context, Store& store, const Call& call) {
   auto state = read_state(store, call.session, Point::head());
   if (!state) return forward(state);
-  const auto open = state->open_calls.find(call.position);
+  const OpenCall* const open = find_open_call(*state, call.position);
   constexpr std::string_view unreadable = "with arguments that can no longer be read";
-  const std::string_view args = open == state->open_calls.end()
-                                    ? unreadable
-                                    : args_of(*state, open->second).value_or(unreadable);
+  const std::string_view args =
+      open == nullptr ? unreadable : args_of(*state, *open).value_or(unreadable);
   Screen screen = context.question();
   screen.line({{"Call: ", Ink::dim},
                {call.tool, Ink::bold},
@@ -45,11 +33,10 @@ Result<Permission> permission_for(CommandContext& context, Store& store, const C
   if (!denied) return forward(denied);
   if (!*denied) return permission;
   const std::string who = words_for(**denied);
-  const ProcessIo& io = context.io();
-  const bool can_ask = io.is_in_terminal && io.is_err_terminal;
-  const bool overrules = context.given().has("overrule") ||
-                         (can_ask && context.confirms(fmt::format(
-                                         "{} was {}. Allow it all the same?", call.tool, who)));
+  const bool overrules =
+      context.given().has("overrule") ||
+      (context.can_ask() &&
+       context.confirms(fmt::format("{} was {}. Allow it all the same?", call.tool, who)));
   if (!overrules) {
     return fail(ErrorCode::conflict,
                 fmt::format("{} ({}) was {}: to allow it all the same, say --overrule",
@@ -61,38 +48,32 @@ Result<Permission> permission_for(CommandContext& context, Store& store, const C
   return permission;
 }
 
-Result<Exit> run_approve(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto call = find_call(**store, context.given().arguments.front(), {Need::approval});
-  if (!call) return forward(call);
-  if (auto fits = check_is_question(context, *call, false); !fits) return forward(fits);
-  if (call->state == CallState::intended) {
-    if (auto shown = show_call(context, **store, *call); !shown) return forward(shown);
+Result<Exit> run_approve(CommandContext& context, Store& store, const Call& call) {
+  if (auto fits = check_is_question(context, call, false); !fits) return forward(fits);
+  if (call.state == CallState::intended) {
+    if (auto shown = show_call(context, store, call); !shown) return forward(shown);
   }
-  auto permission = permission_for(context, **store, *call);
+  auto permission = permission_for(context, store, call);
   if (!permission) return forward(permission);
-  return deliver_permission(context, **store, *call, *permission);
+  return deliver_permission(context, store, call, *permission);
 }
 
 }  // namespace
 
 Command approve_command() {
-  return {
-      .name = "approve",
-      .summary = "Approve a call that waits for approval",
-      .details =
-          "The tool and its arguments are printed first. A call that somebody has denied is "
-          "allowed only if you confirm it, at a terminal or with --overrule; the log then names "
-          "both.",
-      .arguments = {call_argument},
-      .options = {{.name = "reason", .value = "TEXT", .summary = "Why"},
-                  {.name = "overrule", .summary = "Even if the call was denied"}},
-      .opens_store = true,
-      .exits = {Exit::unconfirmed},
-      .examples = {{"perdure approve ses_8e1f", "let it be made"}},
-      .schema = "perdure.decision/1",
-      .run = run_approve};
+  return {.name = "approve",
+          .summary = "Approve a call that waits for approval",
+          .details =
+              "The tool and its arguments are printed first. A call that somebody has denied is "
+              "allowed only if you confirm it, at a terminal or with --overrule; the log then "
+              "names both.",
+          .arguments = {call_argument},
+          .options = {{.name = "reason", .value = "TEXT", .summary = "Why"},
+                      {.name = "overrule", .summary = "Even if the call was denied"}},
+          .exits = {Exit::unconfirmed},
+          .examples = {{"perdure approve ses_8e1f", "let it be made"}},
+          .schema = "perdure.decision/1",
+          .body = on_call({Need::approval}, run_approve)};
 }
 
 }  // namespace perdure::cli

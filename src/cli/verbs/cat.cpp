@@ -1,20 +1,7 @@
 // A session as it was at a point: its state, its conversation, or one entry to the byte.
 
-#include <fmt/format.h>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
-#include "context/options.hpp"
-#include "context/sessions.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/log.hpp"
-#include "screen/as_json.hpp"
-#include "screen/text.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -68,39 +55,25 @@ Result<Exit> print_raw(CommandContext& context, Store& store, const PlaceInSessi
   return Exit::done;
 }
 
-// What cannot be read is missing in what was printed: nobody may take that for the whole.
-Result<Exit> end(CommandContext& context, const SessionId& session, const State& state) {
-  std::vector<Position> places;
-  for (const Skipped& skipped : state.skipped) {
-    if (skipped.reason == SkipReason::damaged) places.push_back(skipped.position);
-  }
-  return end_with_damage(context, session, places);
-}
-
-Result<Exit> run_cat(CommandContext& context) {
+Result<Exit> run_cat(CommandContext& context, Store& store, const PlaceInSession& place) {
   if (context.given().has("raw") && context.output().is_json()) {
-    return fail(ErrorCode::invalid_argument,
-                "--raw prints bytes, not JSON: perdure log POINT --json has them as JSON");
+    return misuse("--raw prints bytes, not JSON: perdure log POINT --json has them as JSON");
   }
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto place = find_point(**store, context.given().arguments.front());
-  if (!place) return forward(place);
-  if (context.given().has("raw")) return print_raw(context, **store, *place);
-  auto state = read_state(**store, place->session.id, place->point);
+  if (context.given().has("raw")) return print_raw(context, store, place);
+  auto state = read_state(store, place.session.id, place.point);
   if (!state) return forward(state);
   auto value = value_at(state_json(*state), context.given().find("path").value_or(""));
   if (!value) return forward(value);
   context.output().document(
       "perdure.state/1",
-      {{"session", place->session.id.text()}, {"point", place->name}, {"value", *value}});
-  if (context.output().is_json()) return end(context, place->session.id, *state);
+      {{"session", place.session.id.text()}, {"point", place.name}, {"value", *value}});
   if (context.given().has("messages")) {
     print_messages(context, *state);
   } else {
     context.screen().text(json_visible(indented(*value)));
   }
-  return end(context, place->session.id, *state);
+  // What cannot be read is missing in what was printed: nobody may take that for the whole.
+  return end_with_damage(context, place.session.id, damaged_places(*state));
 }
 
 }  // namespace
@@ -115,12 +88,11 @@ Command cat_command() {
                    .value = "POINTER",
                    .summary = "Only what a JSON pointer leads to: /setup/model"},
                   {.name = "raw", .summary = "The bytes of the entry at the point, as they are"}},
-      .opens_store = true,
       .exits = {Exit::not_found, Exit::damaged, Exit::unsupported},
       .examples = {{"perdure cat @last --messages", "the conversation"},
                    {"perdure cat ses_7k2m@v3 --path /counters", "the counters of version 3"}},
       .schema = "perdure.state/1",
-      .run = run_cat};
+      .body = on_point(run_cat)};
 }
 
 }  // namespace perdure::cli

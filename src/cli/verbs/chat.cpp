@@ -1,35 +1,32 @@
 // A call that waits keeps its turn: what is said meanwhile is recorded, and told once it is decided.
 
 #include <csignal>
-#include <expected>
 #include <filesystem>
-#include <fmt/format.h>
-#include <memory>
-#include <optional>
-#include <string>
 #include <system_error>
-#include <utility>
 
 #include "context/agent_source.hpp"
-#include "context/options.hpp"
-#include "context/sessions.hpp"
+#include "context/calls.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/agent_file.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
-#include "perdure/runtime/state.hpp"
 #include "recovery/chat_lines.hpp"
-#include "recovery/line_editor.hpp"
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"
-#include "recovery/resume_session.hpp"
-#include "recovery/turn_outcome.hpp"
-#include "screen/text.hpp"
+#include "recovery/terminal_input.hpp"
+#include "recovery/turn_watch.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
+
+constexpr std::string_view chat_help =
+    "/approve      allow the call that waits (so does yes)\n"
+    "/deny REASON  refuse it; the model is told why (no refuses it without)\n"
+    "/overrule     allow it although it was denied\n"
+    "/cost         what the session has cost so far\n"
+    "/help         this list\n"
+    "/quit         leave; the session is kept (so does Ctrl-D)\n"
+    "While the agent asks a question, a line is its answer.\n"
+    "Ctrl-C stops the turn; a second one leaves.\n";
 
 class Chat {
  public:
@@ -51,8 +48,7 @@ class Chat {
     remember_lines();
     const bool is_over = session.status() == Status::completed;
     if (is_over) return session.reopen(context_.io().user, "the chat goes on");
-    play(std::nullopt);
-    return {};
+    return go_on(std::nullopt);
   }
 
   /// One is begun with the first line.
@@ -78,7 +74,7 @@ class Chat {
       }
       if (line.ended == LineEditor::Ended::input || line.text == "/quit") return leave(Exit::done);
       is_leaving_ = false;
-      if (line.text.find_first_not_of(" \t") == std::string::npos) continue;
+      if (is_blank(line.text)) continue;
       if (auto heard = hear(line.text); !heard) return forward(heard);
     }
   }
@@ -111,7 +107,10 @@ class Chat {
       if (auto begun = begin(line); !begun) return begun;
       return go_on(std::nullopt);
     }
-    if (waiting_) context_.talk().line(kept_words(*waiting_));
+    if (waiting_) {
+      context_.talk().line(
+          fmt::format("Kept, and told once {} is allowed or refused.", waiting_->tool));
+    }
     return go_on(user_says(line));
   }
 
@@ -134,7 +133,8 @@ class Chat {
   bool command(const std::string& line) {
     if (!line.starts_with('/')) return false;
     if (line == "/cost") {
-      tell_cost();
+      const State none;
+      context_.talk().line(totals_text(session_ ? session_->session().state() : none) + ".");
     } else if (line == "/help") {
       context_.talk().text(chat_help);
     } else {
@@ -143,27 +143,24 @@ class Chat {
     return true;
   }
 
+  /// A turn that failed is told; only a session that another process has taken over ends the chat.
   Result<void> go_on(std::optional<Message> input) {
-    const TurnOutcome end = play(std::move(input));
-    if (end.error && end.error->code == ErrorCode::lease_lost) return std::unexpected(*end.error);
-    return {};
-  }
-
-  TurnOutcome play(std::optional<Message> input) {
-    const LiveSession live{.store = store_, .agent = *session_, .signals = signals_};
-    TurnOutcome end = play_turn(context_, live, std::move(input), false);
+    TurnOutcome end = play_turn(context_, store_, *session_, std::move(input), false);
     end.signal = signals_.renew();  // The one that stopped the turn is not the one that leaves.
     is_leaving_ = end.signal != 0;
     is_terminated_ = end.signal == SIGTERM;
     waiting_ = waits_for_a_word(end) ? end.report.waiting : std::nullopt;
     tell_turn(end);
-    return end;
+    if (end.error && end.error->code == ErrorCode::lease_lost) return std::unexpected(*end.error);
+    return {};
   }
 
   void tell_turn(const TurnOutcome& end) {
     if (waiting_) {
       tell_stop(context_, end, session_->session());
-      return context_.talk().line({{"Next: ", Ink::dim}, {std::string(word_advice(*waiting_))}});
+      return context_.advise_next(asks_people(waiting_->tool)
+                                      ? "type the answer, or /deny REASON"
+                                      : "yes (or /approve), or no (or /deny REASON)");
     }
     if (end.error || end.report.stop != TurnStop::completed) {
       return tell_end(context_, end, session_->session());
@@ -178,11 +175,6 @@ class Chat {
     std::error_code ignored;  // Without a history one can still talk.
     std::filesystem::create_directories(folder, ignored);
     editor_->use_history((folder / session_->session().id().text()).string());
-  }
-
-  void tell_cost() {
-    const State none;
-    context_.talk().line(totals_text(session_ ? session_->session().state() : none) + ".");
   }
 
   // Ctrl-C while nothing runs; an exit code if it leaves.
@@ -230,22 +222,20 @@ Result<void> start_chat(CommandContext& context, Store& store, Chat& chat) {
 }
 
 Result<Exit> run_chat(CommandContext& context) {
-  if (!context.io().is_in_terminal || !context.io().is_err_terminal) {
-    return fail(
-        ErrorCode::invalid_argument,
+  if (!context.can_ask()) {
+    return misuse(
         "a chat needs a terminal; in a script use perdure run AGENT.yaml PROMPT, then perdure "
         "resume SES PROMPT");
   }
   if (context.given().arguments.empty() && !context.given().has("model")) {
-    return fail(ErrorCode::invalid_argument,
-                "with whom? perdure chat AGENT.yaml, perdure chat SES, or perdure chat --model M");
+    return misuse(
+        "with whom? perdure chat AGENT.yaml, perdure chat SES, or perdure chat --model M");
   }
   auto store = context.open_or_make();
   if (!store) return forward(store);
   Chat chat(context, **store);
   auto started = start_chat(context, **store, chat);
-  if (!started && was_left(started.error(), context.signals())) return exit_by(context.signals());
-  if (!started) return forward(started);
+  if (!started) return exit_by(context.signals(), started.error());
   context.signals().hold();
   return chat.talk();
 }
@@ -253,28 +243,24 @@ Result<Exit> run_chat(CommandContext& context) {
 }  // namespace
 
 Command chat_command() {
-  Command command{
-      .name = "chat",
-      .summary = "Talk with an agent, line by line",
-      .details =
-          "Each line is a turn. The session is begun with the first line, and everything said is "
-          "kept: leave when you like, perdure chat SES goes on. Ctrl-C stops the turn and keeps "
-          "what came so far; a second one leaves. While the agent asks a question, a line is its "
-          "answer; a call that waits for approval is let through by yes or /approve, or kept back "
-          "by no or /deny REASON. /help lists what else can be typed.",
-      .arguments = {{.name = "WITH",
-                     .summary = "An agent file, or a session; not needed with --model",
-                     .count = Argument::Count::maybe,
-                     .by = Completes::session_or_file}},
-      .options = {{.name = "title", .value = "TEXT", .summary = "What people call the session"}},
-      .opens_store = true,
-      .exits = {Exit::unconfirmed, Exit::interrupted, Exit::terminated},
-      .examples = {{"perdure chat refunds.yaml", "with the agent of a file"},
-                   {"perdure chat @last", "go on with the session that changed last"}},
-      .run = run_chat};
-  for (Option& option : take_up_options()) command.options.push_back(std::move(option));
-  for (Option& option : model_options()) command.options.push_back(std::move(option));
-  return command;
+  return {.name = "chat",
+          .summary = "Talk with an agent, line by line",
+          .details =
+              "Each line is a turn. The session is begun with the first line, and everything said "
+              "is kept: leave when you like, perdure chat SES goes on. Ctrl-C stops the turn and "
+              "keeps what came so far; a second one leaves. While the agent asks a question, a "
+              "line is its answer; a call that waits for approval is let through by yes or "
+              "/approve, or kept back by no or /deny REASON. /help lists what else can be typed.",
+          .arguments = {{.name = "WITH",
+                         .summary = "An agent file, or a session; not needed with --model",
+                         .count = Argument::Count::maybe,
+                         .by = Completes::session_or_file}},
+          .options = with_model_options(with_take_up_options(
+              {{.name = "title", .value = "TEXT", .summary = "What people call the session"}})),
+          .exits = {Exit::unconfirmed, Exit::interrupted, Exit::terminated},
+          .examples = {{"perdure chat refunds.yaml", "with the agent of a file"},
+                       {"perdure chat @last", "go on with the session that changed last"}},
+          .body = {.run = run_chat, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

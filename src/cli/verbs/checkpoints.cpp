@@ -1,16 +1,5 @@
 // The versions of a session, newest first.
 
-#include <cstddef>
-#include <fmt/format.h>
-#include <string>
-#include <vector>
-
-#include "context/options.hpp"
-#include "context/sessions.hpp"
-#include "perdure/store/log.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
-#include "screen/table.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -36,30 +25,22 @@ void print_checkpoints(CommandContext& context, const std::vector<Checkpoint>& f
                {checkpoint.reason},
                {checkpoint.label}});
   }
-  if (table.empty()) {
-    const auto label = context.given().find("label");
-    context.talk().line(label ? fmt::format("It has no version with the label {}.", *label)
+  if (!table.empty()) return table.print(context.screen());
+  const auto label = context.given().find("label");
+  context.advice().line(label ? fmt::format("It has no version with the label {}.", *label)
                               : "It has no versions.");
-  } else {
-    table.print(context.screen());
-  }
 }
 
-Result<Exit> run_checkpoints(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto row = named_session(context);
-  if (!row) return forward(row);
+Result<Exit> run_checkpoints(CommandContext& context, Store& store, const SessionSummary& row) {
   auto limit = number_option(context.given(), "limit", 100);
   if (!limit) return forward(limit);
-  auto found =
-      (*store)->log().checkpoints(row->id, {.label = context.given().find("label").value_or(""),
-                                            .limit = static_cast<std::size_t>(*limit)});
+  auto found = store.log().checkpoints(row.id, {.label = context.given().find("label").value_or(""),
+                                                .limit = static_cast<std::size_t>(*limit)});
   if (!found) return forward(found);
   context.output().begin_list("perdure.checkpoints/1");
   for (const Checkpoint& checkpoint : *found) context.output().item(as_json(checkpoint));
   context.output().end_list();
-  if (!context.output().is_json()) print_checkpoints(context, *found);
+  print_checkpoints(context, *found);
   return Exit::done;
 }
 
@@ -72,11 +53,10 @@ Command checkpoints_command() {
       .arguments = {session_argument},
       .options = {{.name = "label", .value = "TEXT", .summary = "Only those with this label"},
                   {.name = "limit", .value = "N", .summary = "At most so many; 100 by default"}},
-      .opens_store = true,
       .examples = {{"perdure checkpoints @last", "points to go back to"}},
       .schema = "perdure.checkpoints/1",
       .fields = {"version", "position", "at", "reason", "label", "metadata", "totals"},
-      .run = run_checkpoints};
+      .body = on_session(run_checkpoints)};
 }
 
 }  // namespace perdure::cli

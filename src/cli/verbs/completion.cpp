@@ -1,17 +1,7 @@
 // Completion: a script for a shell, and what that script asks at every Tab.
 
-#include "command/completion.hpp"
-
-#include <cstddef>
-#include <fmt/format.h>
-#include <memory>
-#include <string>
-#include <string_view>
-
 #include "command/help.hpp"
-#include "context/pending_calls.hpp"
-#include "perdure/store/ledger.hpp"
-#include "screen/text.hpp"
+#include "context/calls.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -22,7 +12,7 @@ constexpr std::size_t sessions_told = 200;
 Result<Exit> run_completion(CommandContext& context) {
   const std::string& shell = context.given().arguments.front();
   if (shell != "bash" && shell != "zsh" && shell != "fish") {
-    return fail(ErrorCode::invalid_argument, "the shell is one of bash, zsh and fish");
+    return misuse("the shell is one of bash, zsh and fish");
   }
   context.screen().bytes(completion_for(shell));
   return Exit::done;
@@ -36,7 +26,7 @@ void tell_word(CommandContext& context, const std::string& word, std::string_vie
 
 Result<void> tell_calls(CommandContext& context, Store& store, const SessionSummary& row,
                         const std::string& typed) {
-  auto calls = read_pending(store, row);
+  auto calls = read_pending(store, row.id);
   if (!calls) return forward(calls);
   for (const PendingCall& each : *calls) {
     const std::string name = call_name(row.id, each.call.position);
@@ -47,10 +37,9 @@ Result<void> tell_calls(CommandContext& context, Store& store, const SessionSumm
 
 // The one that the line names, or that it would mean.
 Result<std::unique_ptr<Store>> open_meant(CommandContext& context, const std::string& place) {
-  const ProcessIo& io = context.io();
   if (auto trusted = context.check_trusted(); place.empty() && !trusted) return forward(trusted);
-  return open_store(place.empty() ? context.location() : location_from(place, io.folder),
-                    {.create = false, .clock = io.clock, .ids = io.ids});
+  return context.open_at(
+      place.empty() ? context.location() : location_from(place, context.io().folder), false);
 }
 
 Result<void> tell_stored(CommandContext& context, const Suggestions& found) {
@@ -61,7 +50,7 @@ Result<void> tell_stored(CommandContext& context, const Suggestions& found) {
   if (!page) return forward(page);
   for (const SessionSummary& row : page->sessions) {
     if (found.by != Completes::call) {
-      tell_word(context, row.id.text(), row.title.empty() ? row.opening : row.title);
+      tell_word(context, row.id.text(), title_of(row));
     } else if (auto told = tell_calls(context, **store, row, found.typed); !told) {
       return told;
     }
@@ -92,7 +81,7 @@ Command completion_command() {
                          .summary = "bash, zsh or fish",
                          .choices = {"bash", "zsh", "fish"}}},
           .examples = {{"source <(perdure completion bash)", "complete in this shell"}},
-          .run = run_completion};
+          .body = {.run = run_completion}};
 }
 
 Command complete_command() {
@@ -102,7 +91,7 @@ Command complete_command() {
                          .summary = "What was typed, after --",
                          .count = Argument::Count::any}},
           .is_hidden = true,
-          .run = run_complete};
+          .body = {.run = run_complete}};
 }
 
 }  // namespace perdure::cli

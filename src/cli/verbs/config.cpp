@@ -1,10 +1,5 @@
 // The settings, and where each comes from.
 
-#include <fmt/format.h>
-#include <string>
-#include <string_view>
-
-#include "screen/table.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
@@ -21,7 +16,7 @@ Result<Exit> run_config(CommandContext& context) {
     table.add({{setting.key, Ink::bold}, {value}, {setting.origin, Ink::dim}});
   }
   output.end_list();
-  if (!output.is_json()) table.print(context.screen());
+  table.print(context.screen());
   return Exit::done;
 }
 
@@ -32,16 +27,14 @@ Command config_command() {
           .summary = "Show settings and where each comes from",
           .details =
               "A setting comes from its flag, else from the environment (PERDURE_STORE, "
-              "PERDURE_COLOR), else from\n"
-              ".perdure/config in this folder or one above it, else from "
-              "$XDG_CONFIG_HOME/perdure/config, else it\n"
-              "is the default. These files have lines `key = value`. The default store is "
-              ".perdure/store of the\n"
-              "project, if there is one, else $XDG_DATA_HOME/perdure/store.db.",
+              "PERDURE_COLOR), else from .perdure/config in this folder or one above it, else from "
+              "$XDG_CONFIG_HOME/perdure/config, else it is the default. These files have lines "
+              "`key = value`. The default store is .perdure/store of the project, if there is one, "
+              "else $XDG_DATA_HOME/perdure/store.db.",
           .examples = {{"perdure config", "where the store is, and why there"}},
           .schema = "perdure.config/1",
           .fields = {"key", "value", "origin"},
-          .run = run_config};
+          .body = {.run = run_config}};
 }
 
 }  // namespace perdure::cli

@@ -1,29 +1,10 @@
 // Deleting sessions and versions. Asks first.
 
-#include <charconv>
-#include <cstdint>
-#include <expected>
-#include <fmt/format.h>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "context/call_phrases.hpp"
-#include "context/sessions.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
-#include "perdure/store/upkeep.hpp"
-#include "screen/display.hpp"
+#include "context/calls.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
-
-struct Removal {
-  PlaceInSession place{};
-  std::uint64_t bytes = 0;
-};
 
 // Whoever runs it can be stopped. A call that was never made needs no decision, only somebody who gives
 // it up.
@@ -35,10 +16,9 @@ Error with_next_command(const CommandContext& context, Store& store, const Sessi
   }
   const auto colon = error.subject.rfind(':');
   if (error.code != ErrorCode::conflict || colon == std::string::npos) return error;
-  Position position = 0;
-  const char* const end = error.subject.data() + error.subject.size();
-  if (std::from_chars(error.subject.data() + colon + 1, end, position).ptr != end) return error;
-  const auto call = store.ledger().read(id, position);
+  const auto position = number_from(error.subject.substr(colon + 1));
+  if (!position) return error;
+  const auto call = store.ledger().read(id, static_cast<Position>(*position));
   if (!call) return error;
   error.message =
       call->state == CallState::intended
@@ -48,19 +28,18 @@ Error with_next_command(const CommandContext& context, Store& store, const Sessi
   return error;
 }
 
-Result<void> remove_one(const CommandContext& context, Store& store, Removal& removal) {
-  const SessionId& id = removal.place.session.id;
-  if (removal.place.version) {
-    auto pruned = store.upkeep().forget(id, *removal.place.version);
+// How many bytes it freed.
+Result<std::uint64_t> remove_one(const CommandContext& context, Store& store,
+                                 const PlaceInSession& place) {
+  const SessionId& id = place.session.id;
+  if (place.version) {
+    auto pruned = store.upkeep().forget(id, *place.version);
     if (!pruned) return forward(pruned);
-    removal.bytes = pruned->bytes;
-    return {};
+    return pruned->bytes;
   }
   auto freed = store.upkeep().remove(id);
-  if (!freed)
-    return std::unexpected(with_next_command(context, store, id, std::move(freed).error()));
-  removal.bytes = freed->bytes;
-  return {};
+  if (freed) return freed->bytes;
+  return std::unexpected(with_next_command(context, store, id, std::move(freed).error()));
 }
 
 // Of several names one may be gone since an earlier try: whoever repeats it has to leave it out.
@@ -70,48 +49,38 @@ Error with_nothing_done(const CommandContext& context, Error error) {
   return error;
 }
 
-Result<std::vector<Removal>> removals_of(CommandContext& context, Store& store) {
-  std::vector<Removal> removals;
+Result<std::vector<PlaceInSession>> places_to_remove(const CommandContext& context, Store& store) {
+  std::vector<PlaceInSession> places;
   for (const std::string& text : context.given().arguments) {
     auto place = find_point(store, text);
     if (!place) return std::unexpected(with_nothing_done(context, std::move(place).error()));
     if (!place->version && !place->is_whole) {
-      return fail(ErrorCode::invalid_argument,
-                  fmt::format("{} is neither a session nor a version of one", text));
+      return misuse(fmt::format("{} is neither a session nor a version of one", text));
     }
-    removals.push_back({.place = *std::move(place)});
+    if (!place->version) place->name = place->session.id.text();
+    places.push_back(*std::move(place));
   }
-  return removals;
+  return places;
 }
 
-std::string removal_name(const Removal& removal) {
-  return removal.place.version ? removal.place.name : removal.place.session.id.text();
-}
-
-Result<Exit> run_delete(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto removals = removals_of(context, **store);
-  if (!removals) return forward(removals);
-  for (const Removal& removal : *removals) {
-    if (context.output().is_json()) break;
-    context.talk().line(fmt::format("{}  {}", removal_name(removal), removal.place.session.title));
+Result<Exit> run_delete(CommandContext& context, Store& store) {
+  auto places = places_to_remove(context, store);
+  if (!places) return forward(places);
+  for (const PlaceInSession& place : *places) {
+    context.advice().line(fmt::format("{}  {}", place.name, place.session.title));
   }
   const bool is_dry = context.given().has("dry-run");
   if (!is_dry &&
-      !context.confirms(fmt::format("Delete {} for ever?", removals->size() == 1 ? "it" : "these")))
+      !context.confirms(fmt::format("Delete {} for ever?", places->size() == 1 ? "it" : "these")))
     return Exit::unconfirmed;
   context.output().begin_list("perdure.deleted/1");
-  for (Removal& removal : *removals) {
-    if (!is_dry) {
-      if (auto removed = remove_one(context, **store, removal); !removed) return forward(removed);
-    }
-    context.output().item(Json::Object{
-        {"what", removal_name(removal)}, {"deleted", !is_dry}, {"bytes", removal.bytes}});
-    if (context.output().is_json()) continue;
-    context.screen().line(
-        is_dry ? fmt::format("Would delete {}; nothing was done.", removal_name(removal))
-               : fmt::format("Deleted {} ({}).", removal_name(removal), bytes_text(removal.bytes)));
+  for (const PlaceInSession& place : *places) {
+    auto bytes = is_dry ? std::uint64_t{0} : remove_one(context, store, place);
+    if (!bytes) return forward(bytes);
+    context.output().item(
+        Json::Object{{"what", place.name}, {"deleted", !is_dry}, {"bytes", *bytes}});
+    context.screen().line(is_dry ? fmt::format("Would delete {}; nothing was done.", place.name)
+                                 : fmt::format("Deleted {} ({}).", place.name, bytes_text(*bytes)));
   }
   context.output().end_list();
   return Exit::done;
@@ -123,20 +92,18 @@ Command delete_command() {
   return {.name = "delete",
           .summary = "Delete sessions, or versions of them",
           .details =
-              "Refused while the session is running or a call of it is unresolved. Forks keep "
-              "what they share;\n"
-              "keys that its calls hold stay taken. `perdure rm` is the same command.",
+              "Refused while the session is running or a call of it is unresolved. Forks keep what "
+              "they share; keys that its calls hold stay taken. `perdure rm` is the same command.",
           .arguments = {{.name = "SES",
                          .summary = "A session, or a version of it: SES@v3",
                          .count = Argument::Count::some,
                          .by = Completes::session}},
           .options = {{.name = "dry-run", .summary = "Only say what would go"}},
-          .opens_store = true,
           .exits = {Exit::unconfirmed},
           .examples = {{"perdure delete ses_5d0c --yes", "without a question"}},
           .schema = "perdure.deleted/1",
           .fields = {"what", "deleted", "bytes"},
-          .run = run_delete};
+          .body = on_store(run_delete)};
 }
 
 }  // namespace perdure::cli

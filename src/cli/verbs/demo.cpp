@@ -4,12 +4,9 @@
 #include <cerrno>
 #include <csignal>
 #include <filesystem>
-#include <fmt/format.h>
 #include <signal.h>
-#include <string>
 #include <system_error>
 #include <unistd.h>
-#include <vector>
 
 #include "verbs/table.hpp"
 
@@ -71,7 +68,7 @@ Command demo_command() {
                          .by = Completes::file}},
           .exits = {Exit::not_found},
           .examples = {{"perdure demo", "the product in half a minute"}},
-          .run = run_demo};
+          .body = {.run = run_demo}};
 }
 
 }  // namespace perdure::cli

@@ -1,46 +1,33 @@
 // Refusing a call, with a reason for the model.
 
-#include <expected>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
-
+#include "context/calls.hpp"
 #include "context/decisions.hpp"
-#include "context/pending_calls.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
-Result<Exit> run_deny(CommandContext& context) {
-  const auto reason = context.given().find("reason");
-  if (reason.value_or("").empty())
-    return fail(ErrorCode::invalid_argument, "say why, for the model: --reason TEXT");
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto call = find_call(**store, context.given().arguments.front(), {Need::approval, Need::answer});
-  if (!call) return forward(call);
-  return deliver_permission(context, **store, *call, {.decision = "denied", .why = *reason});
+Result<Exit> run_deny(CommandContext& context, Store& store, const Call& call) {
+  const std::string reason = context.given().find("reason").value_or("");
+  if (reason.empty()) return misuse("say why, for the model: --reason TEXT");
+  return deliver_permission(context, store, call, {.decision = "denied", .why = reason});
 }
 
 }  // namespace
 
 Command deny_command() {
-  return {
-      .name = "deny",
-      .summary = "Deny a call that waits for approval",
-      .details =
-          "It is not made, and the model is told why, unless somebody allows it before the session "
-          "goes on. A question that is denied stays without an answer.",
-      .arguments = {call_argument},
-      .options = {{.name = "reason",
-                   .value = "TEXT",
-                   .summary = "Why; the model sees it (required)"}},
-      .opens_store = true,
-      .examples = {{"perdure deny ses_8e1f --reason 'not to customers'", "it is not made"}},
-      .schema = "perdure.decision/1",
-      .run = run_deny};
+  return {.name = "deny",
+          .summary = "Deny a call that waits for approval",
+          .details =
+              "It is not made, and the model is told why, unless somebody allows it before the "
+              "session goes on. A question that is denied stays without an answer.",
+          .arguments = {call_argument},
+          .options = {{.name = "reason",
+                       .value = "TEXT",
+                       .summary = "Why; the model sees it (required)"}},
+          .examples = {{"perdure deny ses_8e1f --reason 'not to customers'", "it is not made"}},
+          .schema = "perdure.decision/1",
+          .body = on_call({Need::approval, Need::answer}, run_deny)};
 }
 
 }  // namespace perdure::cli

@@ -1,20 +1,7 @@
 // What lies between two points, of one session or of two.
 
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <utility>
 #include <variant>
-#include <vector>
 
-#include "context/sessions.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/state.hpp"
-#include "perdure/store/log.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
-#include "screen/text.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -97,10 +84,7 @@ void print_difference(CommandContext& context, const State& a, const State& b,
     context.screen().line(
         {{cut(fmt::format("+ {:>4} {}", position, message_words(b, position))), Ink::green}});
   }
-  if (difference.is_empty()) {
-    context.talk().line("No difference.");
-    return;
-  }
+  if (difference.is_empty()) return context.advice().line("No difference.");
   context.screen().line(fmt::format(
       "messages +{} -{}   turns {:+}   steps {:+}   tokens {:+}", difference.messages_added.size(),
       difference.messages_removed.size(), b.totals.turns - a.totals.turns,
@@ -109,30 +93,24 @@ void print_difference(CommandContext& context, const State& a, const State& b,
 }
 
 Json positions_json(const std::vector<Position>& positions) {
-  Json::Array list;
-  for (const Position position : positions) list.emplace_back(position);
-  return list;
+  return json_list(positions, [](Position position) { return Json(position); });
 }
 
 Json changes_json(const std::vector<Change>& changes) {
-  Json::Array list;
-  for (const Change& change : changes) {
-    list.push_back(Json::Object{{"path", "/" + change.path},
-                                {"before", Json::Object{{"value", change.before}}},
-                                {"after", Json::Object{{"value", change.after}}}});
-  }
-  return list;
+  return json_list(changes, [](const Change& change) {
+    return Json::Object{{"path", "/" + change.path},
+                        {"before", Json::Object{{"value", change.before}}},
+                        {"after", Json::Object{{"value", change.after}}}};
+  });
 }
 
-Result<Exit> run_diff(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
+Result<Exit> run_diff(CommandContext& context, Store& store) {
   std::vector<State> states;
   std::vector<std::string> names;
   for (const std::string& text : context.given().arguments) {
-    auto place = find_point(**store, text);
+    auto place = find_point(store, text);
     if (!place) return forward(place);
-    auto state = read_state(**store, place->session.id, place->point);
+    auto state = read_state(store, place->session.id, place->point);
     if (!state) return forward(state);
     states.push_back(*std::move(state));
     names.push_back(place->name);
@@ -145,8 +123,7 @@ Result<Exit> run_diff(CommandContext& context) {
                              {"messages_added", positions_json(difference.messages_added)},
                              {"messages_removed", positions_json(difference.messages_removed)},
                              {"changes", changes_json(changes)}});
-  if (!context.output().is_json())
-    print_difference(context, states[0], states[1], difference, changes);
+  print_difference(context, states[0], states[1], difference, changes);
   return context.given().has("exit-code") && !difference.is_empty() ? Exit::failed : Exit::done;
 }
 
@@ -160,10 +137,9 @@ Command diff_command() {
                          .by = Completes::session},
                         {.name = "B", .summary = "Another one", .by = Completes::session}},
           .options = {{.name = "exit-code", .summary = "End with 1 if there is a difference"}},
-          .opens_store = true,
           .examples = {{"perdure diff ses_7k2m@1 ses_7k2m@2", "what the second turn changed"}},
           .schema = "perdure.diff/1",
-          .run = run_diff};
+          .body = on_store(run_diff)};
 }
 
 }  // namespace perdure::cli

@@ -1,13 +1,7 @@
 // What a store's guarantees depend on in this environment.
 
-#include <fmt/format.h>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include <algorithm>
 
-#include "perdure/store/store.hpp"
-#include "perdure/store/upkeep.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
@@ -15,12 +9,10 @@ namespace perdure::cli {
 namespace {
 
 void print_remark(CommandContext& context, const Remark& remark) {
-  const Ink ink = remark.gravity == Gravity::danger    ? Ink::red
-                  : remark.gravity == Gravity::warning ? Ink::yellow
-                                                       : Ink::green;
-  const std::string_view icon = remark.gravity == Gravity::danger    ? "✗"
-                                : remark.gravity == Gravity::warning ? "!"
-                                                                     : "✓";
+  const bool is_fine = remark.gravity == Gravity::fine;
+  const bool is_danger = remark.gravity == Gravity::danger;
+  const Ink ink = is_danger ? Ink::red : is_fine ? Ink::green : Ink::yellow;
+  const std::string_view icon = is_danger ? "✗" : is_fine ? "✓" : "!";
   context.screen().line({{fmt::format("{} {:<8} ", icon, to_string(remark.gravity)), ink},
                          {fmt::format("{}: {}", remark.topic, remark.what)}});
   if (!remark.advice.empty())
@@ -29,15 +21,14 @@ void print_remark(CommandContext& context, const Remark& remark) {
 
 Exit print_doctor(CommandContext& context, const StoreInfo& info,
                   const std::vector<Remark>& remarks) {
-  Json::Array list;
-  bool is_dangerous = false;
-  for (const Remark& remark : remarks) {
-    is_dangerous = is_dangerous || remark.gravity == Gravity::danger;
-    list.push_back(Json::Object{{"gravity", to_string(remark.gravity)},
-                                {"topic", remark.topic},
-                                {"what", remark.what},
-                                {"advice", remark.advice}});
-  }
+  const bool is_dangerous =
+      std::ranges::find(remarks, Gravity::danger, &Remark::gravity) != remarks.end();
+  Json list = json_list(remarks, [](const Remark& remark) {
+    return Json::Object{{"gravity", to_string(remark.gravity)},
+                        {"topic", remark.topic},
+                        {"what", remark.what},
+                        {"advice", remark.advice}};
+  });
   context.output().document(
       "perdure.doctor/1", {{"backend", info.backend},
                            {"location", info.location},
@@ -46,13 +37,11 @@ Exit print_doctor(CommandContext& context, const StoreInfo& info,
                            {"incarnation", info.incarnation},
                            {"durability", info.durability == Durability::full ? "full" : "process"},
                            {"remarks", std::move(list)}});
-  const Exit exit = is_dangerous ? Exit::failed : Exit::done;
-  if (context.output().is_json()) return exit;
   const std::string format =
       info.format == 0 ? "no store yet" : fmt::format("format {}", info.format);
   context.screen().line(fmt::format("{} ({}, {})", info.location, info.engine, format));
   for (const Remark& remark : remarks) print_remark(context, remark);
-  return exit;
+  return is_dangerous ? Exit::failed : Exit::done;
 }
 
 // One wants to know it before the first run.
@@ -85,16 +74,14 @@ Result<Exit> run_doctor(CommandContext& context) {
 }  // namespace
 
 Command doctor_command() {
-  return {
-      .name = "doctor",
-      .summary = "Check the environment the store's guarantees depend on",
-      .details =
-          "Ends with 1 if what was acknowledged may be lost. Of a server it can be asked before "
-          "there is a store.",
-      .opens_store = true,
-      .examples = {{"perdure doctor", "before it is needed"}},
-      .schema = "perdure.doctor/1",
-      .run = run_doctor};
+  return {.name = "doctor",
+          .summary = "Check the environment the store's guarantees depend on",
+          .details =
+              "Ends with 1 if what was acknowledged may be lost. Of a server it can be asked "
+              "before there is a store.",
+          .examples = {{"perdure doctor", "before it is needed"}},
+          .schema = "perdure.doctor/1",
+          .body = {.run = run_doctor, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

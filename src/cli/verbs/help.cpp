@@ -3,14 +3,9 @@
 #include "command/help.hpp"
 
 #include <filesystem>
-#include <fmt/format.h>
 #include <fstream>
 #include <ios>
-#include <string>
-#include <string_view>
 
-#include "command/build_info.hpp"
-#include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -34,24 +29,16 @@ What this rests on here: perdure doctor
 
 Result<Exit> run_help(CommandContext& context) {
   const auto& words = context.given().arguments;
-  if (words.empty()) {
-    context.screen().bytes(overview(commands()));
-    return Exit::done;
+  const std::string word = words.empty() ? "" : words.front();
+  const Command* command = find_command(word);
+  const std::string_view page = find_error_page(word);
+  if (!word.empty() && word != "guarantees" && page.empty() && command == nullptr) {
+    return fail(ErrorCode::not_found, fmt::format("there is no command and no error {}", word));
   }
-  if (words.front() == "guarantees") {
-    context.screen().bytes(guarantees);
-    return Exit::done;
-  }
-  if (const std::string_view page = find_error_page(words.front()); !page.empty()) {
-    context.screen().bytes(page);
-    return Exit::done;
-  }
-  const Command* command = find_command(words.front());
-  if (command == nullptr) {
-    return fail(ErrorCode::not_found,
-                fmt::format("there is no command and no error {}", words.front()));
-  }
-  context.screen().bytes(help_of(*command));
+  context.screen().bytes(word.empty()           ? overview(commands())
+                         : command != nullptr   ? help_of(*command)
+                         : word == "guarantees" ? std::string(guarantees)
+                                                : std::string(page));
   return Exit::done;
 }
 
@@ -84,16 +71,17 @@ Result<Exit> run_reference(CommandContext& context) {
 Command help_command() {
   return {.name = "help",
           .summary = "Say how the program or a command is used",
-          .arguments = {{.name = "COMMAND",
-                         .summary = "The command; the code of an error; or guarantees: what holds "
-                                    "through a kill",
-                         .count = Argument::Count::maybe,
-                         .by = Completes::command}},
+          .arguments =
+              {{.name = "COMMAND",
+                .summary =
+                    "The command; the code of an error; or guarantees: what holds through a kill",
+                .count = Argument::Count::maybe,
+                .by = Completes::command}},
           .exits = {Exit::not_found},
           .examples = {{"perdure help show", "how `show` is used"},
                        {"perdure help corrupted", "what an error means, and what to do"},
                        {"perdure help guarantees", "what can be relied on"}},
-          .run = run_help};
+          .body = {.run = run_help}};
 }
 
 Command reference_command() {
@@ -102,7 +90,7 @@ Command reference_command() {
           .arguments = {{.name = "FORM", .summary = "markdown or man"},
                         {.name = "FOLDER", .summary = "Where to"}},
           .is_hidden = true,
-          .run = run_reference};
+          .body = {.run = run_reference}};
 }
 
 }  // namespace perdure::cli

@@ -1,31 +1,17 @@
 // Importing sessions from a bundle.
 
-#include <expected>
-#include <fmt/format.h>
-#include <string>
-#include <utility>
-
-#include "context/options.hpp"
-#include "context/spooled_file.hpp"
 #include "perdure/store/bundle.hpp"
-#include "perdure/store/upkeep.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
-#include "screen/progress.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
 // What an error says of the file is meant of the stream that it stands for.
-template <typename T>
-Result<T> told_of_stream(Result<T> result, const std::string& path) {
-  if (result) return result;
-  Error error = std::move(result).error();
+Error told_of_stream(Error error, const std::string& path) {
   if (const auto at = error.message.find(path); at != std::string::npos)
     error.message.replace(at, path.size(), "stdin");
   if (error.subject == path) error.subject = "-";
-  return std::unexpected(std::move(error));
+  return error;
 }
 
 // A store is not made for a bundle that is none.
@@ -39,7 +25,7 @@ Result<Store*> store_for(CommandContext& context, const std::string& path,
 
 Result<BundleReport> read_bundle(CommandContext& context, const std::string& path) {
   const bool only_looks = context.given().has("dry-run");
-  ProgressBar bar(context.talk(), *context.io().clock, only_looks ? "checking" : "importing");
+  ProgressBar bar = context.progress(only_looks ? "checking" : "importing");
   if (only_looks) return check_bundle(path, bar.follow());
   auto store = store_for(context, path, bar.follow());
   if (!store) return forward(store);
@@ -52,39 +38,34 @@ Result<BundleReport> read_bundle(CommandContext& context, const std::string& pat
 // It is read more than once, so it is kept until then.
 Result<BundleReport> read_from_stdin(CommandContext& context) {
   if (context.io().in == nullptr || context.io().is_in_terminal) {
-    return fail(ErrorCode::invalid_argument,
-                "import - reads a bundle from a pipe, and stdin is a terminal: name a file");
+    return misuse("import - reads a bundle from a pipe, and stdin is a terminal: name a file");
   }
   auto file = SpooledFile::make(context.io());
   if (!file) return forward(file);
   if (auto filled = file->fill(*context.io().in); !filled) return forward(filled);
-  return told_of_stream(read_bundle(context, file->path()), file->path());
-}
-
-Result<BundleReport> read_from_file(CommandContext& context, const std::string& file) {
-  auto path = file_path(file, context.io().folder);
-  if (!path) return forward(path);
-  return read_bundle(context, *path);
+  auto report = read_bundle(context, file->path());
+  if (report) return report;
+  return std::unexpected(told_of_stream(std::move(report).error(), file->path()));
 }
 
 Result<Exit> run_import(CommandContext& context) {
   const std::string& file = context.given().arguments.front();
-  const bool only_looks = context.given().has("dry-run");
-  auto report = file == "-" ? read_from_stdin(context) : read_from_file(context, file);
+  auto path = file == "-" ? file : file_path(file, context.io().folder);
+  if (!path) return forward(path);
+  auto report = file == "-" ? read_from_stdin(context) : read_bundle(context, *path);
   if (!report) return forward(report);
   context.output().document("perdure.bundle/1", bundle_members(file, *report));
-  if (context.output().is_json()) return Exit::done;
+  const bool only_looks = context.given().has("dry-run");
   context.screen().line(fmt::format("{} {}; every sum is right.",
                                     only_looks ? "Would import" : "Imported",
                                     bundle_words(*report)));
-  if (!only_looks) {
-    context.talk().line(
-        "They are copies, so unfinished ones are paused: the originals may still run.");
-    context.talk().line(
-        "Their agents come from the bundle and are not trusted: resume with --agent FILE, or "
-        "--accept-agent.");
-    context.talk().line("Next: " + context.command("sessions"));
-  }
+  if (only_looks) return Exit::done;
+  context.advice().line(
+      "They are copies, so unfinished ones are paused: the originals may still run.");
+  context.advice().line(
+      "Their agents come from the bundle and are not trusted: resume with --agent FILE, or "
+      "--accept-agent.");
+  context.advise_next(context.command("sessions"));
   return Exit::done;
 }
 
@@ -95,15 +76,11 @@ Command import_command() {
       .name = "import",
       .summary = "Import sessions from a bundle",
       .details =
-          "All of them or none, and only if every sum is right. They are copies: unfinished "
-          "ones arrive\n"
-          "paused. Whoever made the file chose which agents they are of: those are neither "
-          "asked nor run until\n"
-          "somebody accepts them. What their calls say they did is not believed either: a call "
-          "here "
-          "that\n"
-          "would do the same waits until you decide (perdure pending). With --dry-run the file is "
-          "only checked.",
+          "All of them or none, and only if every sum is right. They are copies: unfinished ones "
+          "arrive paused. Whoever made the file chose which agents they are of: those are neither "
+          "asked nor run until somebody accepts them. What their calls say they did is not "
+          "believed either: a call here that would do the same waits until you decide (perdure "
+          "pending). With --dry-run the file is only checked.",
       .arguments = {{.name = "FILE", .summary = "The bundle; - is stdin", .by = Completes::file}},
       .options = {{.name = "dry-run", .summary = "Only check the file"},
                   {.name = "accept-claims",
@@ -111,10 +88,9 @@ Command import_command() {
                               "bundles of your own"},
                   {.name = "with-damage",
                    .summary = "Import sessions that were damaged when they were exported"}},
-      .opens_store = true,
       .examples = {{"perdure import bug.bundle --store look.db", "into a store of its own"}},
       .schema = "perdure.bundle/1",
-      .run = run_import};
+      .body = {.run = run_import, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

@@ -1,22 +1,9 @@
 // The log as it is: one line an entry, and what is appended while one looks.
 
-#include "perdure/store/log.hpp"
-
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <fmt/format.h>
-#include <string>
-#include <vector>
 
-#include "context/options.hpp"
-#include "context/sessions.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
-#include "screen/text.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -79,22 +66,17 @@ std::string nothing_words(const LogQuery& query) {
                      query.from > 1 ? fmt::format(" from position {} on", query.from) : "");
 }
 
-Result<Exit> run_log(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto place = find_point(**store, context.given().arguments.front());
-  if (!place) return forward(place);
+Result<Exit> run_log(CommandContext& context, Store& store, const PlaceInSession& place) {
   auto from = number_option(context.given(), "from", 1);
   if (!from) return forward(from);
   const bool follows = context.given().has("follow");
   if (follows && context.given().has("json")) {
-    return fail(ErrorCode::invalid_argument,
-                "what is followed never ends, and a document must: say --jsonl");
+    return misuse("what is followed never ends, and a document must: say --jsonl");
   }
-  if (follows && place->point != Point::head()) {
-    return fail(ErrorCode::invalid_argument, "only the head of a session can be followed");
+  if (follows && place.point != Point::head()) {
+    return misuse("only the head of a session can be followed");
   }
-  LogQuery query{.as_of = place->point,
+  LogQuery query{.as_of = place.point,
                  .from = static_cast<Position>(*from),
                  .channel = context.given().find("channel").value_or(""),
                  .limit = log_page};
@@ -102,19 +84,18 @@ Result<Exit> run_log(CommandContext& context) {
   std::vector<Position> damaged;
   context.output().begin_list("perdure.log/1");
   for (;;) {
-    auto seen = (*store)->change_number();
+    auto seen = store.change_number();
     if (!seen) return forward(seen);
-    auto printed = print_rest(context, **store, place->session.id, query, damaged);
+    auto printed = print_rest(context, store, place.session.id, query, damaged);
     if (!printed) return forward(printed);
     context.screen().flush();
     if (!follows || !context.screen().is_open()) break;
-    if (auto waited = (*store)->wait_for_change(*seen, follow_wait); !waited)
-      return forward(waited);
+    if (auto waited = store.wait_for_change(*seen, follow_wait); !waited) return forward(waited);
   }
   context.output().end_list();
   const bool is_empty = query.from == first && context.screen().is_open();
-  if (is_empty && !context.output().is_json()) context.talk().line(nothing_words(query));
-  return end_with_damage(context, place->session.id, damaged);
+  if (is_empty) context.advice().line(nothing_words(query));
+  return end_with_damage(context, place.session.id, damaged);
 }
 
 }  // namespace
@@ -128,12 +109,11 @@ Command log_command() {
                    .summary = "Go on with what is appended, until it is interrupted"},
                   {.name = "channel", .value = "NAME", .summary = "Only entries of this channel"},
                   {.name = "from", .value = "POSITION", .summary = "Only from this position on"}},
-      .opens_store = true,
       .examples = {{"perdure log --follow --jsonl @last", "every fact as it is written"}},
       .schema = "perdure.log/1",
       .fields = {"position", "at", "channel", "kind", "fold", "hash", "body", "bytes", "blob",
                  "condition"},
-      .run = run_log};
+      .body = on_point(run_log)};
 }
 
 }  // namespace perdure::cli

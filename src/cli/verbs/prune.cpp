@@ -1,21 +1,8 @@
 // Forgetting old versions on purpose. Asks first.
 
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <expected>
-#include <fmt/format.h>
-#include <string>
 #include <tuple>
-#include <vector>
 
-#include "context/options.hpp"
-#include "context/sessions.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/store/log.hpp"
-#include "perdure/store/upkeep.hpp"
-#include "screen/display.hpp"
-#include "screen/progress.hpp"
 #include "store/api/seam.hpp"
 #include "verbs/table.hpp"
 
@@ -24,64 +11,40 @@ namespace {
 
 constexpr Duration blob_rest = std::chrono::hours(1);
 
-Result<std::vector<SessionId>> named_sessions(CommandContext& context, Store& store) {
-  std::vector<SessionId> ids;
-  for (const std::string& text : context.given().arguments) {
-    auto row = find_session(store, text);
-    if (!row) return forward(row);
-    ids.push_back(row->id);
-  }
-  if (!ids.empty()) return ids;
-  SessionQuery query{.limit = 1000};
-  do {
-    auto page = store.sessions().list(query);
-    if (!page) return forward(page);
-    for (const SessionSummary& row : page->sessions) {
-      ids.push_back(row.id);
-    }
-    query.cursor = page->next;
-  } while (!query.cursor.empty());
-  return ids;
-}
-
 Result<Keep> keep_of(CommandContext& context) {
-  Keep keep{.labelled = !context.given().has("drop-labelled")};
   auto last = number_option(context.given(), "keep-last", 1);
   if (!last) return forward(last);
-  keep.last = static_cast<std::uint64_t>(*last);
   auto every = number_option(context.given(), "keep-every", 0);
   if (!every) return forward(every);
-  keep.every = static_cast<std::uint64_t>(*every);
-  const auto older = context.given().find("older-than");
-  if (!older) return keep;
-  const auto span = span_from(*older);
-  if (!span)
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("--older-than {} is not a time: write 90d, 12h or 30m", *older));
-  keep.since = context.io().clock->now() - *span;
+  auto older = span_option(context.given(), "older-than");
+  if (!older) return forward(older);
+  Keep keep{.last = static_cast<std::uint64_t>(*last),
+            .every = static_cast<std::uint64_t>(*every),
+            .labelled = !context.given().has("drop-labelled")};
+  if (*older) keep.since = context.io().clock->now() - **older;
   return keep;
 }
 
 // How many versions would go.
-Result<std::uint64_t> count_going(Store& store, const std::vector<SessionId>& ids,
+Result<std::uint64_t> count_going(Store& store, const std::vector<SessionSummary>& rows,
                                   const Keep& keep) {
   std::uint64_t count = 0;
-  for (const SessionId& id : ids) {
-    auto versions = store.log().checkpoints(id, {.limit = limit_max});
+  for (const SessionSummary& row : rows) {
+    auto versions = store.log().checkpoints(row.id, {.limit = limit_max});
     if (!versions) return forward(versions);
     count += count_prunable(*versions, keep);
   }
   return count;
 }
 
-Result<Pruned> prune_all(CommandContext& context, Store& store, const std::vector<SessionId>& ids,
-                         const Keep& keep) {
-  ProgressBar bar(context.talk(), *context.io().clock, "pruning");
+Result<Pruned> prune_all(CommandContext& context, Store& store,
+                         const std::vector<SessionSummary>& rows, const Keep& keep) {
+  ProgressBar bar = context.progress("pruning");
   const Progress progress = bar.follow();
   Pruned total;
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    std::ignore = progress({.done = i, .total = ids.size()});
-    auto pruned = store.upkeep().prune(ids[i], keep);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::ignore = progress({.done = i, .total = rows.size()});
+    auto pruned = store.upkeep().prune(rows[i].id, keep);
     if (!pruned) return forward(pruned);
     total.versions += pruned->versions;
     total.entries += pruned->entries;
@@ -94,36 +57,30 @@ Result<Pruned> prune_all(CommandContext& context, Store& store, const std::vecto
   return total;
 }
 
-Result<Exit> run_prune(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
+Result<Exit> run_prune(CommandContext& context, Store& store) {
   auto keep = keep_of(context);
   if (!keep) return forward(keep);
-  auto ids = named_sessions(context, **store);
-  if (!ids) return forward(ids);
-  auto count = count_going(**store, *ids, *keep);
+  auto rows =
+      context.given().arguments.empty() ? all_sessions(store) : named_sessions(context, store, 0);
+  if (!rows) return forward(rows);
+  auto count = count_going(store, *rows, *keep);
   if (!count) return forward(count);
   const bool is_dry = context.given().has("dry-run");
   const std::string what =
-      fmt::format("{} of {}", counted(*count, "version"), counted(ids->size(), "session"));
-  Pruned total{.versions = *count};
-  if (!is_dry) {
-    if (!context.confirms(fmt::format("Forget {}, and what only they can see?", what)))
-      return Exit::unconfirmed;
-    auto pruned = prune_all(context, **store, *ids, *keep);
-    if (!pruned) return forward(pruned);
-    total = *pruned;
-  }
+      fmt::format("{} of {}", counted(*count, "version"), counted(rows->size(), "session"));
+  if (!is_dry && !context.confirms(fmt::format("Forget {}, and what only they can see?", what)))
+    return Exit::unconfirmed;
+  auto total = is_dry ? Pruned{.versions = *count} : prune_all(context, store, *rows, *keep);
+  if (!total) return forward(total);
   context.output().document("perdure.pruned/1", {{"dry_run", is_dry},
-                                                 {"sessions", ids->size()},
-                                                 {"versions", total.versions},
-                                                 {"entries", total.entries},
-                                                 {"bytes", total.bytes}});
-  if (context.output().is_json()) return Exit::done;
+                                                 {"sessions", rows->size()},
+                                                 {"versions", total->versions},
+                                                 {"entries", total->entries},
+                                                 {"bytes", total->bytes}});
   context.screen().line(is_dry ? fmt::format("Would forget {}; nothing was done.", what)
                                : fmt::format("Forgot {}: {} entries, {}.",
-                                             counted(total.versions, "version"), total.entries,
-                                             bytes_text(total.bytes)));
+                                             counted(total->versions, "version"), total->entries,
+                                             bytes_text(total->bytes)));
   return Exit::done;
 }
 
@@ -134,13 +91,9 @@ Command prune_command() {
           .summary = "Forget old versions, and what only they can see",
           .details =
               "Of each session its newest version stays, those with a label, and those that an "
-              "option names. The\n"
-              "head always stays, and whatever a fork or a kept version can see. Unused space goes "
-              "back to the disk.",
-          .arguments = {{.name = "SES",
-                         .summary = "Only these sessions; all if none is named",
-                         .count = Argument::Count::any,
-                         .by = Completes::session}},
+              "option names. The head always stays, and whatever a fork or a kept version can see. "
+              "Unused space goes back to the disk.",
+          .arguments = {sessions_argument},
           .options = {{.name = "older-than",
                        .value = "TIME",
                        .summary = "Keep versions younger than this: 90d, 12h"},
@@ -152,11 +105,10 @@ Command prune_command() {
                        .summary = "Keep those whose number it divides"},
                       {.name = "drop-labelled", .summary = "Forget those with a label too"},
                       {.name = "dry-run", .summary = "Only say how many would go"}},
-          .opens_store = true,
           .exits = {Exit::unconfirmed},
           .examples = {{"perdure prune --older-than 90d --dry-run", "what would go"}},
           .schema = "perdure.pruned/1",
-          .run = run_prune};
+          .body = on_store(run_prune)};
 }
 
 }  // namespace perdure::cli

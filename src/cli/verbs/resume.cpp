@@ -1,25 +1,11 @@
 // A session taken up where it stopped, by whatever it was stopped.
 
-#include <csignal>
-#include <cstddef>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "context/options.hpp"
-#include "context/sessions.hpp"
+#include "context/agent_source.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
 #include "recovery/live_agent.hpp"
-#include "recovery/picker.hpp"
 #include "recovery/recovery_report.hpp"
-#include "recovery/resume_session.hpp"
-#include "recovery/turn_outcome.hpp"
-#include "recovery/turn_watchers.hpp"
-#include "screen/display.hpp"
+#include "recovery/terminal_input.hpp"
+#include "recovery/turn_watch.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -28,7 +14,7 @@ namespace {
 constexpr std::size_t sessions_offered = 500;
 
 Choice choice_of(CommandContext& context, const SessionSummary& row) {
-  const std::string& title = row.title.empty() ? row.opening : row.title;
+  const std::string& title = title_of(row);
   const Piece state = shown(shown_state(row), true);
   return {.words = fmt::format("{} {} {} {}", row.id.text(), row.title, row.opening, state.text),
           .pieces = {
@@ -38,8 +24,7 @@ Choice choice_of(CommandContext& context, const SessionSummary& row) {
 }
 
 // Sub-agents are resumed by those they work for.
-Result<std::optional<SessionSummary>> pick_session(CommandContext& context, Store& store,
-                                                   SignalWatch& signals) {
+Result<std::optional<SessionSummary>> pick_session(CommandContext& context, Store& store) {
   auto page = store.sessions().list({.limit = sessions_offered});
   if (!page) return forward(page);
   std::vector<SessionSummary> rows = std::move(page->sessions);
@@ -50,23 +35,21 @@ Result<std::optional<SessionSummary>> pick_session(CommandContext& context, Stor
   choices.reserve(rows.size());
   for (const SessionSummary& row : rows) choices.push_back(choice_of(context, row));
   if (choices.empty()) return fail(ErrorCode::not_found, "there is no session to resume");
-  const auto chosen = pick(context, "Resume which session?", std::move(choices), signals);
+  const auto chosen = pick(context, "Resume which session?", std::move(choices));
   if (!chosen) return std::nullopt;
   return std::move(rows[*chosen]);
 }
 
 // Empty: a person was asked, and would not choose, or a signal came first.
-Result<std::optional<SessionSummary>> session_to_resume(CommandContext& context, Store& store,
-                                                        SignalWatch& signals) {
+Result<std::optional<SessionSummary>> session_to_resume(CommandContext& context, Store& store) {
   if (!context.given().arguments.empty()) {
     return find_session(store, context.given().arguments.front());
   }
   const ProcessIo& io = context.io();
   if (io.signals != nullptr && io.is_in_terminal && context.talk().can_redraw()) {
-    return pick_session(context, store, signals);
+    return pick_session(context, store);
   }
-  return fail(ErrorCode::invalid_argument,
-              "which session? perdure resume SES, or @last; perdure sessions lists them");
+  return misuse("which session? perdure resume SES, or @last; perdure sessions lists them");
 }
 
 Result<std::optional<Message>> input_of(CommandContext& context) {
@@ -74,9 +57,7 @@ Result<std::optional<Message>> input_of(CommandContext& context) {
   const std::string& said = context.given().arguments[1];
   auto prompt = said == "-" ? text_of_stdin(context.io()) : said;
   if (!prompt) return forward(prompt);
-  if (prompt->find_first_not_of(" \t\r\n") == std::string::npos) {
-    return fail(ErrorCode::invalid_argument, "the message is empty");
-  }
+  if (is_blank(*prompt)) return misuse("the message is empty");
   return user_says(*std::move(prompt));
 }
 
@@ -86,9 +67,9 @@ Result<void> prepare(CommandContext& context, Session& session, bool has_input) 
   if (!budget) return forward(budget);
   // Whoever began it died before its first message was recorded: there is nothing to go on with.
   if (!has_input && session.state().transcript.empty()) {
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("nothing was said in {} yet: {}", session.id().text(),
-                            context.command(fmt::format("resume {} \"…\"", session.id().text()))));
+    return misuse(
+        fmt::format("nothing was said in {} yet: {}", session.id().text(),
+                    context.command(fmt::format("resume {} \"…\"", session.id().text()))));
   }
   if (has_input && session.status() == Status::completed) {
     auto reopened = session.reopen(context.io().user, "resumed with another message");
@@ -104,15 +85,14 @@ Result<void> prepare(CommandContext& context, Session& session, bool has_input) 
   return session.set_budget(*budget, context.io().user, "said on the command line");
 }
 
-Result<Exit> go_on(CommandContext& context, Store& store, const SessionSummary& row,
-                   SignalWatch& signals) {
+Result<Exit> go_on(CommandContext& context, Store& store, const SessionSummary& row) {
   auto input = input_of(context);
   if (!input) return forward(input);
+  SignalWatch& signals = context.signals();
   // Before it is taken over: what recovers is not left half-way.
   signals.hold();
   auto taken = resume_session(context, store, row);
-  if (!taken && was_left(taken.error(), signals)) return exit_by(signals);
-  if (!taken) return forward(taken);
+  if (!taken) return exit_by(signals, taken.error());
   AgentSession& agent = taken->resumed.session;
   if (auto ready = prepare(context, agent.session(), input->has_value()); !ready) {
     return forward(ready);
@@ -122,54 +102,45 @@ Result<Exit> go_on(CommandContext& context, Store& store, const SessionSummary& 
     write_event(context, "recovered", {{"recovered", recovery_json(*taken)}});
   }
   tell_recovery(context, *taken);
-  const LiveSession live{.store = store, .agent = agent, .signals = signals};
-  const TurnOutcome end = play_turn(context, live, *std::move(input), true);
-  return close_turn(context, live, end, {{"recovered", recovery_json(*taken)}});
+  const TurnOutcome end = play_turn(context, store, agent, *std::move(input), true);
+  return close_turn(context, agent.session(), end, {{"recovered", recovery_json(*taken)}});
 }
 
-Result<Exit> run_resume(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  SignalWatch& signals = context.signals();
-  auto row = session_to_resume(context, **store, signals);
+Result<Exit> run_resume(CommandContext& context, Store& store) {
+  auto row = session_to_resume(context, store);
   if (!row) return forward(row);
-  if (!*row) return exit_by(signals);
-  if (context.given().has("dry-run")) return tell_plan(context, **store, **row);
-  return go_on(context, **store, **row, signals);
+  if (!*row) return exit_by(context.signals());
+  if (context.given().has("dry-run")) return tell_plan(context, store, **row);
+  return go_on(context, store, **row);
 }
 
 }  // namespace
 
 Command resume_command() {
-  Command command{
-      .name = "resume",
-      .summary = "Resume a session where it stopped",
-      .details =
-          "Whatever ended the process that ran it, everything recorded is there: no answer that "
-          "was "
-          "paid for is bought again. Calls without an outcome are run again, asked about or left "
-          "in doubt, as their tools allow; three lines say which. An unsafe call is never run "
-          "again by itself.",
-      .arguments = {{.name = "SES",
-                     .summary = "The session",
-                     .count = Argument::Count::maybe,
-                     .by = Completes::session},
-                    {.name = "PROMPT",
-                     .summary = "The next message; - reads stdin",
-                     .count = Argument::Count::maybe}},
-      .options = {{.name = "dry-run",
-                   .summary = "Say what would run again; take nothing over, write nothing"}},
-      .opens_store = true,
-      .exits = {Exit::in_doubt, Exit::resting, Exit::unconfirmed, Exit::interrupted,
-                Exit::terminated},
-      .examples = {{"perdure resume @last", "the session that changed last"},
-                   {"perdure resume ses_7k2m \"And order 4712?\"", "with another message"},
-                   {"perdure resume ses_7k2m --dry-run", "what would run again"}},
-      .schema = "perdure.run/1",
-      .run = run_resume};
-  for (Option& option : take_up_options()) command.options.push_back(std::move(option));
-  for (Option& option : model_options()) command.options.push_back(std::move(option));
-  return command;
+  return {.name = "resume",
+          .summary = "Resume a session where it stopped",
+          .details =
+              "Whatever ended the process that ran it, everything recorded is there: no answer "
+              "that was paid for is bought again. Calls without an outcome are run again, asked "
+              "about or left in doubt, as their tools allow; three lines say which. An unsafe call "
+              "is never run again by itself.",
+          .arguments = {{.name = "SES",
+                         .summary = "The session",
+                         .count = Argument::Count::maybe,
+                         .by = Completes::session},
+                        {.name = "PROMPT",
+                         .summary = "The next message; - reads stdin",
+                         .count = Argument::Count::maybe}},
+          .options = with_model_options(with_take_up_options(
+              {{.name = "dry-run",
+                .summary = "Say what would run again; take nothing over, write nothing"}})),
+          .exits = {Exit::in_doubt, Exit::resting, Exit::unconfirmed, Exit::interrupted,
+                    Exit::terminated},
+          .examples = {{"perdure resume @last", "the session that changed last"},
+                       {"perdure resume ses_7k2m \"And order 4712?\"", "with another message"},
+                       {"perdure resume ses_7k2m --dry-run", "what would run again"}},
+          .schema = "perdure.run/1",
+          .body = on_store(run_resume)};
 }
 
 }  // namespace perdure::cli

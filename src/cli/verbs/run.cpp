@@ -1,20 +1,10 @@
 // A session begun: the agent of a file, or a model alone, and what it is told.
 
-#include <cstddef>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "context/agent_source.hpp"
-#include "context/options.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/agent/agent_file.hpp"
 #include "recovery/live_agent.hpp"
-#include "recovery/turn_outcome.hpp"
-#include "recovery/turn_watchers.hpp"
+#include "recovery/turn_watch.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
@@ -44,18 +34,10 @@ Result<std::string> prompt_of(CommandContext& context, const Task& task) {
   const ProcessIo& io = context.io();
   const bool reads = task.prompt ? *task.prompt == "-" : !io.is_in_terminal;
   auto prompt = reads ? text_of_stdin(io) : task.prompt.value_or("");
-  if (!prompt || prompt->find_first_not_of(" \t\r\n") != std::string::npos) return prompt;
-  return fail(ErrorCode::invalid_argument,
-              "no prompt given: perdure run AGENT.yaml \"…\", or - to read it from "
-              "stdin; to talk with it: perdure chat AGENT.yaml");
-}
-
-Annotation annotation_of(CommandContext& context, const AgentSource& source,
-                         const std::string& prompt) {
-  return {.title = context.given().find("title").value_or(""),
-          .opening = opening_of(prompt),
-          .tags = context.given().all("tag"),
-          .metadata = with_source("{}", source)};
+  if (!prompt || !is_blank(*prompt)) return prompt;
+  return misuse(
+      "no prompt given: perdure run AGENT.yaml \"…\", or - to read it from stdin; to talk with it: "
+      "perdure chat AGENT.yaml");
 }
 
 void tell_session(CommandContext& context, const AgentSession& begun, const std::string& title) {
@@ -73,8 +55,7 @@ void tell_session(CommandContext& context, const AgentSession& begun, const std:
 Result<Exit> run_run(CommandContext& context) {
   const Task task = task_of(context);
   if (task.file.empty() && !context.given().has("model")) {
-    return fail(ErrorCode::invalid_argument,
-                "which agent? perdure run AGENT.yaml \"…\", or perdure run --model M \"…\"");
+    return misuse("which agent? perdure run AGENT.yaml \"…\", or perdure run --model M \"…\"");
   }
   AgentSource source = source_of(context.given(), task.file, context.io().folder);
   auto file = load_agent(source, context.io().environment);
@@ -87,50 +68,48 @@ Result<Exit> run_run(CommandContext& context) {
   if (!store) return forward(store);
   auto agent = start_agent(context, **store, *file);
   if (!agent) return forward(agent);
-  const Annotation annotation = annotation_of(context, source, *prompt);
+  const Annotation annotation{.title = context.given().find("title").value_or(""),
+                              .opening = opening_of(*prompt),
+                              .tags = context.given().all("tag"),
+                              .metadata = with_source("{}", source)};
   auto begun = (*agent)->begin(
       {.annotation = annotation, .budget_micros = *budget, .input = user_says(*std::move(prompt))});
   if (!begun) return forward(begun);
   context.signals().hold();
   tell_session(context, *begun, *annotation.title);
-  const LiveSession live{.store = **store, .agent = *begun, .signals = context.signals()};
-  const TurnOutcome end = play_turn(context, live, std::nullopt, true);
-  return close_turn(context, live, end, {{"recovered", Json()}});
+  const TurnOutcome end = play_turn(context, **store, *begun, std::nullopt, true);
+  return close_turn(context, begun->session(), end, {{"recovered", Json()}});
 }
 
 }  // namespace
 
 Command run_command() {
-  Command command{
+  return {
       .name = "run",
       .summary = "Begin a session: run an agent until it answers or has to wait",
       .details =
           "The session's id is printed on stderr, once it and the prompt are on disk. On a "
-          "terminal "
-          "the model's words come as they "
-          "are said, with a line for each step; elsewhere stdout gets the answer alone. Whatever "
-          "ends the process, perdure resume SES goes on where it stopped. Ctrl-C asks the turn to "
-          "stop and keeps what came so far; a second one leaves at once.",
+          "terminal the model's words come as they are said, with a line for each step; elsewhere "
+          "stdout gets the answer alone. Whatever ends the process, perdure resume SES goes on "
+          "where it stopped. Ctrl-C asks the turn to stop and keeps what came so far; a second one "
+          "leaves at once.",
       .arguments = {{.name = "AGENT",
                      .summary = "An agent file; not needed with --model",
                      .count = Argument::Count::maybe,
                      .by = Completes::file},
                     {.name = "PROMPT",
-                     .summary = "What it is told; - or nothing: read from stdin, if that is no "
-                                "terminal",
+                     .summary =
+                         "What it is told; - or nothing: read from stdin, if that is no terminal",
                      .count = Argument::Count::maybe}},
-      .options =
+      .options = with_model_options(
           {{.name = "title", .value = "TEXT", .summary = "What people call the session"},
-           {.name = "tag", .value = "K=V", .summary = "A tag; may be repeated", .repeats = true}},
-      .opens_store = true,
+           {.name = "tag", .value = "K=V", .summary = "A tag; may be repeated", .repeats = true}}),
       .exits = {Exit::in_doubt, Exit::resting, Exit::interrupted, Exit::terminated},
       .examples = {{"perdure run refunds.yaml \"Refund order 4711\"", "an agent of a file"},
                    {"perdure run --model claude-sonnet-5-5 \"Say hello\"", "a model alone"},
                    {"git diff | perdure run reviewer.yaml", "the prompt comes from a pipe"}},
       .schema = "perdure.run/1",
-      .run = run_run};
-  for (Option& option : model_options()) command.options.push_back(std::move(option));
-  return command;
+      .body = {.run = run_run, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

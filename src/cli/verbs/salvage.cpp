@@ -1,14 +1,5 @@
 // Saving what can still be read of a damaged store.
 
-#include <fmt/format.h>
-#include <string>
-#include <vector>
-
-#include "context/options.hpp"
-#include "perdure/store/upkeep.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
-#include "screen/progress.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -19,10 +10,7 @@ Result<Exit> run_salvage(CommandContext& context) {
   if (!from) return forward(from);
   auto to = file_path(context.given().arguments.at(1), context.io().folder);
   if (!to) return forward(to);
-  auto report = [&] {
-    ProgressBar bar(context.talk(), *context.io().clock, "salvaging");
-    return salvage_store(*from, *to, bar.follow());
-  }();
+  auto report = salvage_store(*from, *to, context.progress("salvaging").follow());
   if (!report) return forward(report);
   context.output().document("perdure.salvage/1", {{"to", *to},
                                                   {"sessions", report->sessions},
@@ -33,24 +21,22 @@ Result<Exit> run_salvage(CommandContext& context) {
                                                   {"pages_unreadable", report->pages_unreadable},
                                                   {"found", report->found},
                                                   {"damage", as_json(report->damage)}});
-  const bool is_whole = report->entries_lost + report->entries_damaged + report->found == 0;
-  const Exit exit = is_whole ? Exit::done : Exit::damaged;
-  if (context.output().is_json()) return exit;
   context.screen().line(
       fmt::format("Saved {} to {}: {} lost nothing. {} entries kept, {} lost, {} damaged.",
                   counted(report->sessions, "session"), *to, report->whole, report->entries,
                   report->entries_lost, report->entries_damaged));
   print_damage(context.screen(), report->damage);
   if (report->found > 0) {
-    context.talk().line(
+    context.advice().line(
         fmt::format("A check of it will find {}, and no salvage can mend that.",
                     report->found == 1 ? "this" : "these " + std::to_string(report->found)));
-    context.talk().line(loss_advice);
+    context.advice().line(loss_advice);
   }
-  context.talk().line(fmt::format(
+  context.advice().line(fmt::format(
       "{} was not changed. Unfinished sessions of the new store are paused and need attention.",
       *from));
-  return exit;
+  const bool is_whole = report->entries_lost + report->entries_damaged + report->found == 0;
+  return is_whole ? Exit::done : Exit::damaged;
 }
 
 }  // namespace
@@ -67,7 +53,7 @@ Command salvage_command() {
       .exits = {Exit::not_found, Exit::damaged, Exit::unsupported},
       .examples = {{"perdure salvage agents.db saved.db", "then: perdure check --store saved.db"}},
       .schema = "perdure.salvage/1",
-      .run = run_salvage};
+      .body = {.run = run_salvage}};
 }
 
 }  // namespace perdure::cli

@@ -1,23 +1,9 @@
 // The list of sessions. It reads rows that carry no payload, a page at a time, and stops at the
 // limit: the first screen takes as long for ten sessions as for ten thousand.
 
-#include "context/sessions.hpp"
-
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "context/options.hpp"
-#include "perdure/store/log.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
-#include "screen/table.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -113,7 +99,7 @@ std::vector<Piece> cells_of(CommandContext& context, const SessionSummary& row) 
   const Tally& tally = row.tally;
   return {shown(shown_state(row), context.is_terminal()),
           {context.short_id(row.id.text())},
-          {row.title.empty() ? row.opening : row.title},
+          {title_of(row)},
           {std::to_string(tally.turns)},
           {std::to_string(tally.steps)},
           row.attention > 0 ? Piece{std::to_string(row.attention), Ink::red} : Piece{"-", Ink::dim},
@@ -149,33 +135,32 @@ void print_table(CommandContext& context, const Listing& listing) {
 
 // A call in doubt is settled; a session that came out of a backup or a bundle only wants to be looked at.
 void say_what_helps(CommandContext& context, const Listing& listing) {
-  const auto with_doubt = std::ranges::find_if(listing.rows, [](const SessionSummary& row) {
-    return row.needs_attention() && row.attention > 0;
-  });
-  const auto restored = std::ranges::find_if(listing.rows, [](const SessionSummary& row) {
-    return row.needs_attention() && row.attention == 0;
-  });
-  if (with_doubt != listing.rows.end()) {
-    context.talk().line("What needs attention: " + context.command("pending"));
+  const auto find = [&](bool is_in_doubt) {
+    return std::ranges::find_if(listing.rows, [=](const SessionSummary& row) {
+      return row.needs_attention() && (row.attention > 0) == is_in_doubt;
+    });
+  };
+  if (find(true) != listing.rows.end()) {
+    context.advice().line("What needs attention: " + context.command("pending"));
   }
-  if (restored != listing.rows.end()) {
-    context.talk().line("What came out of a backup or a bundle is paused until it is resumed: " +
-                        context.command("show " + context.short_id(restored->id.text())));
+  if (const auto restored = find(false); restored != listing.rows.end()) {
+    context.advice().line("What came out of a backup or a bundle is paused until it is resumed: " +
+                          context.command("show " + context.short_id(restored->id.text())));
   }
 }
 
 void say_what_is_missing(CommandContext& context, const Listing& listing) {
   if (listing.rows.empty()) {
-    context.talk().line(listing.hidden > 0   ? "No session fits but hidden ones."
-                        : listing.is_damaged ? "No session that can be read fits."
-                                             : "No session fits.");
+    context.advice().line(listing.hidden > 0   ? "No session fits but hidden ones."
+                          : listing.is_damaged ? "No session that can be read fits."
+                                               : "No session fits.");
   }
   if (listing.hidden > 0) {
-    context.talk().line(fmt::format(
+    context.advice().line(fmt::format(
         "{} hidden: sub-agents, or finished over 30 days ago; --all shows them.", listing.hidden));
   }
   if (!listing.next.empty()) {
-    context.talk().line(
+    context.advice().line(
         fmt::format("There are more: --limit, a filter, or --after {}", listing.next));
   }
   say_what_helps(context, listing);
@@ -190,8 +175,8 @@ Exit print_once(CommandContext& context, const Listing& listing) {
                        {"next_cursor", listing.next.empty() ? Json(nullptr) : Json(listing.next)}};
   if (listing.is_damaged) rest.push_back({"damaged", true});
   output.end_list(rest);
-  if (!output.is_json() && !listing.rows.empty()) print_table(context, listing);
-  if (!output.is_json()) say_what_is_missing(context, listing);
+  if (!listing.rows.empty()) print_table(context, listing);
+  say_what_is_missing(context, listing);
   if (!listing.is_damaged) return Exit::done;
   context.talk().line(
       "! The list of sessions is damaged: there may be more than can be read. perdure check says "
@@ -210,22 +195,19 @@ Result<void> await_reason(CommandContext& context, Store& store, std::uint64_t s
   return {};
 }
 
-Result<Exit> run_sessions(CommandContext& context) {
+Result<Exit> run_sessions(CommandContext& context, Store& store) {
   auto wish = wish_of(context);
   if (!wish) return forward(wish);
-  auto store = context.open();
-  if (!store) return forward(store);
   const bool watches = context.given().has("watch");
   if (watches && context.given().has("json")) {
-    return fail(ErrorCode::invalid_argument,
-                "what is watched never ends, and a document must: say --jsonl");
+    return misuse("what is watched never ends, and a document must: say --jsonl");
   }
   Exit exit = Exit::done;
   std::optional<std::string> last_look;
   do {
-    auto seen = (*store)->change_number();
+    auto seen = store.change_number();
     if (!seen) return forward(seen);
-    auto listing = read_listing(**store, *wish, context.io().clock->now());
+    auto listing = read_listing(store, *wish, context.io().clock->now());
     if (!listing) return forward(listing);
     std::string look = look_of(context, *listing);
     if (look != last_look) {
@@ -235,7 +217,7 @@ Result<Exit> run_sessions(CommandContext& context) {
       last_look = std::move(look);
     }
     if (!watches) break;
-    if (auto waited = await_reason(context, **store, *seen); !waited) return forward(waited);
+    if (auto waited = await_reason(context, store, *seen); !waited) return forward(waited);
   } while (context.screen().is_open());
   return exit;
 }
@@ -248,14 +230,10 @@ Command sessions_command() {
       .summary = "List sessions, the last changed first",
       .details =
           "Sub-agents and sessions that ended over 30 days ago are hidden without --all. `perdure "
-          "ls` "
-          "is the\n"
-          "same command.\n\n"
-          "A filter is words that all must fit: state:interrupted tag:prod title:refund* "
-          "agent:refunds\n"
-          "tokens:>20000 cost:>0.5 turns:<3 steps:>100 active:<2h age:>7d, or words of the title; "
-          "a dash in\n"
-          "front means \"not\": -tag:test (after --).",
+          "ls` is the same command.\n\nA filter is words that all must fit: state:interrupted "
+          "tag:prod title:refund* agent:refunds tokens:>20000 cost:>0.5 turns:<3 steps:>100 "
+          "active:<2h age:>7d, or words of the title; a dash in front means \"not\": -tag:test "
+          "(after --).",
       .arguments = {{.name = "FILTER", .summary = "Words as above", .count = Argument::Count::any}},
       .options = {{.name = "all", .summary = "Hide nothing"},
                   {.name = "sort",
@@ -267,14 +245,13 @@ Command sessions_command() {
                    .value = "CURSOR",
                    .summary = "Go on after a list that ended with \"There are more\""},
                   {.name = "watch", .summary = "Show it again whenever something changes"}},
-      .opens_store = true,
       .examples = {{"perdure sessions state:interrupted", "what a crash left behind"},
                    {"perdure sessions --jsonl tag:prod", "for a script"}},
       .schema = "perdure.sessions/1",
       .fields = {"id", "title", "opening", "state", "status", "wait_reason", "wake_at", "in_doubt",
                  "restored", "tags", "metadata", "parent", "holder", "head", "version", "totals",
                  "moved_to", "created_at", "updated_at"},
-      .run = run_sessions};
+      .body = on_store(run_sessions)};
 }
 
 }  // namespace perdure::cli

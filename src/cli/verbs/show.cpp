@@ -1,25 +1,13 @@
 // One session on one screen: how it stands, who runs it, what it cost, what to do next.
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <fmt/format.h>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include <fmt/ranges.h>
 
 #include "context/agent_source.hpp"
-#include "context/pending_calls.hpp"
-#include "context/sessions.hpp"
+#include "context/calls.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -27,19 +15,10 @@ namespace {
 
 constexpr std::size_t mails_shown = 1000;
 
-class Card {
- public:
-  explicit Card(CommandContext& context) : context_(context) {}
-
-  void fact(std::string_view name, Piece piece) {
-    if (piece.text.empty()) return;
-    context_.screen().line({{fmt::format("{:<10}", name), Ink::dim}, std::move(piece)});
-  }
-  void fact(std::string_view name, const std::string& text) { fact(name, Piece{text}); }
-
- private:
-  CommandContext& context_;
-};
+void fact(CommandContext& context, std::string_view name, Piece piece) {
+  if (piece.text.empty()) return;
+  context.screen().line({{fmt::format("{:<10}", name), Ink::dim}, std::move(piece)});
+}
 
 std::string owner_text(CommandContext& context, const SessionSummary& row) {
   if (!row.holder) return {};
@@ -60,10 +39,6 @@ std::string imported_agent_text(const SessionSummary& row) {
   if (!theirs || source_in(row.metadata)) return "";
   return fmt::format("{}; so says the bundle it came out of, and it is not accepted",
                      source_words(*theirs));
-}
-
-std::string joined_tags(const SessionSummary& row) {
-  return fmt::format("{}", fmt::join(row.tags, ", "));
 }
 
 struct Standings {
@@ -88,40 +63,21 @@ std::string next_command(const CommandContext& context, const Standings& standin
       fmt::format("resume {}{}", row.id.text(), standings.has_messages ? "" : " \"…\""));
 }
 
-// What cannot be read may have been said.
-bool has_messages(Store& store, const SessionSummary& row) {
-  if (row.tally.steps > 0) return true;
-  const auto said = store.log().read(row.id, {.channel = "transcript", .limit = 1});
-  return !said || !said->empty();
-}
-
-// Only the log says whether a model without a price answered; of what cannot be read nothing is known.
-bool knows_cost(Store& store, const SessionSummary& row) {
-  if (row.tally.tokens_in + row.tally.tokens_out == 0) return true;
-  const auto state = read_state(store, row.id, {});
-  return state && !has_unknown_cost(*state);
-}
-
-// Each entry of a budget carries the totals after it. A request that nobody waits for any more may have
-// been paid for as well.
-std::int64_t unconfirmed_of(Store& store, const SessionSummary& row) {
-  const auto last =
-      store.log().read(row.id, {.channel = "budget", .order = Order::newest_first, .limit = 100});
-  if (!last) return 0;
-  const auto intact = std::ranges::find(*last, Condition::intact, &Entry::condition);
-  if (intact == last->end()) return 0;
-  const auto entry = budget_entry_from_json(intact->kind, intact->body.bytes());
-  if (!entry || !entry->after) return 0;
+// A request that nobody waits for any more may have been paid for as well. A resume gives back what was
+// reserved for one that was not sent.
+std::int64_t unconfirmed_of(Store& store, const SessionSummary& row, const State& state) {
+  const BudgetTotals& totals = state.budget.totals;
   const bool is_held = row.holder && row.holder->alive;
-  if (is_held || entry->after->reserved == 0) return entry->after->unconfirmed;
-  // A resume gives back what was reserved for a request that was not sent.
-  const auto state = read_state(store, row.id, {});
-  if (!state || !state->request) return entry->after->unconfirmed + entry->after->reserved;
-  const Request& request = state->request->request;
-  const auto is_unsent = is_known_unsent(store, request);
-  const auto open = state->budget.reservations.find(request.reservation);
-  const bool is_free = is_unsent && *is_unsent && open != state->budget.reservations.end();
-  return entry->after->unconfirmed + entry->after->reserved - (is_free ? open->second.micros : 0);
+  if (is_held || totals.reserved == 0) return totals.unconfirmed;
+  std::int64_t unsent = 0;
+  if (state.request) {
+    const Request& request = state.request->request;
+    const auto is_unsent = is_known_unsent(store, request);
+    const auto open = state.budget.reservations.find(request.reservation);
+    const bool is_free = is_unsent && *is_unsent && open != state.budget.reservations.end();
+    if (is_free) unsent = open->second.micros;
+  }
+  return totals.unconfirmed + totals.reserved - unsent;
 }
 
 // The runtime knows approvals only; that this one is a question, the tool says.
@@ -144,69 +100,68 @@ Piece state_piece(const CommandContext& context, const SessionSummary& row) {
 
 void print_card(CommandContext& context, const Standings& standings) {
   const SessionSummary& row = standings.row;
-  Card card(context);
-  card.fact("session", {row.id.text(), Ink::bold});
-  card.fact("title", row.title);
-  card.fact("opening", row.opening);
-  card.fact("state", state_piece(context, row));
-  card.fact("because", because_text(standings));
-  if (row.wake_at) card.fact("wakes", context.when(*row.wake_at));
+  fact(context, "session", {row.id.text(), Ink::bold});
+  fact(context, "title", {row.title});
+  fact(context, "opening", {row.opening});
+  fact(context, "state", state_piece(context, row));
+  fact(context, "because", {because_text(standings)});
+  if (row.wake_at) fact(context, "wakes", {context.when(*row.wake_at)});
   if (row.restored)
-    card.fact("restored", "from a backup or a bundle: the original may have run since");
-  card.fact("agent", imported_agent_text(row));
-  card.fact("moved to", row.moved_to);
-  card.fact("owner", owner_text(context, row));
-  card.fact("lineage", lineage_text(row));
-  card.fact("tags", joined_tags(row));
-  card.fact("work", fmt::format("{}, {}, version {}, head {}",
-                                counted(static_cast<std::uint64_t>(row.tally.turns), "turn"),
-                                counted(static_cast<std::uint64_t>(row.tally.steps), "step"),
-                                row.version, row.head));
-  card.fact("tokens", fmt::format("{} in, {} out, {}{}", grouped(row.tally.tokens_in),
-                                  grouped(row.tally.tokens_out),
-                                  cost_words(row.tally.cost_micros, standings.is_cost_known),
-                                  unconfirmed_words(standings.unconfirmed)));
-  card.fact("created", context.when(row.created_at));
-  card.fact("changed", context.when(row.updated_at));
+    fact(context, "restored", {"from a backup or a bundle: the original may have run since"});
+  fact(context, "agent", {imported_agent_text(row)});
+  fact(context, "moved to", {row.moved_to});
+  fact(context, "owner", {owner_text(context, row)});
+  fact(context, "lineage", {lineage_text(row)});
+  fact(context, "tags", {fmt::format("{}", fmt::join(row.tags, ", "))});
+  fact(context, "work",
+       {fmt::format("{}, {}, version {}, head {}",
+                    counted(static_cast<std::uint64_t>(row.tally.turns), "turn"),
+                    counted(static_cast<std::uint64_t>(row.tally.steps), "step"), row.version,
+                    row.head)});
+  fact(context, "tokens",
+       {fmt::format("{} in, {} out, {}{}", grouped(row.tally.tokens_in),
+                    grouped(row.tally.tokens_out),
+                    cost_words(row.tally.cost_micros, standings.is_cost_known),
+                    unconfirmed_words(standings.unconfirmed))});
+  fact(context, "created", {context.when(row.created_at)});
+  fact(context, "changed", {context.when(row.updated_at)});
   if (standings.mails > 0)
-    card.fact("inbox", counted(standings.mails, "message") + " not taken up yet");
+    fact(context, "inbox", {counted(standings.mails, "message") + " not taken up yet"});
   for (const PendingCall& each : standings.pending) {
     const Call& call = each.call;
     Piece piece = shown(call.state, context.is_terminal());
     piece.text = fmt::format("{}: {} {} ({})", piece.text, call_name(call.session, call.position),
                              call.tool, to_string(call.effect));
-    card.fact("call", std::move(piece));
+    fact(context, "call", std::move(piece));
   }
-  card.fact("next", next_command(context, standings));
+  fact(context, "next", {next_command(context, standings)});
 }
 
 void write_document(CommandContext& context, const Standings& standings) {
-  Json::Array calls;
-  for (const PendingCall& each : standings.pending) calls.push_back(as_json(each.call));
   Json session = as_json(standings.row);
   session.set("totals", as_json(standings.row.tally, standings.is_cost_known));
-  context.output().document("perdure.session/1", {{"session", std::move(session)},
-                                                  {"pending", std::move(calls)},
-                                                  {"inbox", standings.mails},
-                                                  {"unconfirmed_micros", standings.unconfirmed}});
+  context.output().document(
+      "perdure.session/1",
+      {{"session", std::move(session)},
+       {"pending",
+        json_list(standings.pending, [](const PendingCall& each) { return as_json(each.call); })},
+       {"inbox", standings.mails},
+       {"unconfirmed_micros", standings.unconfirmed}});
 }
 
-Result<Exit> run_show(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto row = find_session(**store, context.given().arguments.front());
-  if (!row) return forward(row);
-  auto pending = read_pending(**store, *row);
+Result<Exit> run_show(CommandContext& context, Store& store, const SessionSummary& row) {
+  auto pending = read_pending(store, row.id);
   if (!pending) return forward(pending);
-  auto mails = (*store)->inbox().list(row->id, mails_shown);
+  auto mails = store.inbox().list(row.id, mails_shown);
   if (!mails) return forward(mails);
-  const bool is_cost_known = knows_cost(**store, *row);
-  const bool is_begun = has_messages(**store, *row);
-  const std::int64_t unconfirmed = unconfirmed_of(**store, *row);
-  const Standings standings{*std::move(row), *std::move(pending), mails->size(),
-                            is_cost_known,   unconfirmed,         is_begun};
+  Standings standings{.row = row, .pending = *std::move(pending), .mails = mails->size()};
+  // What cannot be read may have been said, and nothing is known of its cost.
+  const auto state = read_state(store, row.id, {});
+  standings.has_messages = !state || !state->transcript.empty() || !state->skipped.empty();
+  standings.is_cost_known = state && !has_unknown_cost(*state);
+  if (state) standings.unconfirmed = unconfirmed_of(store, row, *state);
   write_document(context, standings);
-  if (!context.output().is_json()) print_card(context, standings);
+  print_card(context, standings);
   return Exit::done;
 }
 
@@ -216,10 +171,9 @@ Command show_command() {
   return {.name = "show",
           .summary = "Show a session's status",
           .arguments = {session_argument},
-          .opens_store = true,
           .examples = {{"perdure show @last", "the session that changed last"}},
           .schema = "perdure.session/1",
-          .run = run_show};
+          .body = on_session(run_show)};
 }
 
 }  // namespace perdure::cli

@@ -3,8 +3,6 @@
 #include "verbs/table.hpp"
 
 #include <algorithm>
-#include <string_view>
-#include <vector>
 
 namespace perdure::cli {
 

@@ -1,55 +1,37 @@
 // All commands, in the order in which help lists them. A verb is a file of verbs/ with a function
-// that describes it, and a line here and in table.cpp.
+// that describes it, and its name here and in table.cpp.
 
 #pragma once
 
+// IWYU pragma: begin_exports
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <fmt/format.h>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "context/command_context.hpp"  // IWYU pragma: export
+#include "context/command_context.hpp"
+#include "context/sessions.hpp"
+// IWYU pragma: end_exports
 
 namespace perdure::cli {
 
 [[nodiscard]] const std::vector<Command>& commands();
 [[nodiscard]] const Command* find_command(std::string_view name);
 
-[[nodiscard]] Command run_command();
-[[nodiscard]] Command chat_command();
-[[nodiscard]] Command resume_command();
-[[nodiscard]] Command verify_command();
-[[nodiscard]] Command sessions_command();
-[[nodiscard]] Command show_command();
-[[nodiscard]] Command timeline_command();
-[[nodiscard]] Command log_command();
-[[nodiscard]] Command cat_command();
-[[nodiscard]] Command diff_command();
-[[nodiscard]] Command checkpoints_command();
-[[nodiscard]] Command pending_command();
-[[nodiscard]] Command resolve_command();
-[[nodiscard]] Command approve_command();
-[[nodiscard]] Command deny_command();
-[[nodiscard]] Command answer_command();
-[[nodiscard]] Command pause_command();
-[[nodiscard]] Command cancel_command();
-[[nodiscard]] Command fork_command();
-[[nodiscard]] Command rename_command();
-[[nodiscard]] Command tag_command();
-[[nodiscard]] Command check_command();
-[[nodiscard]] Command doctor_command();
-[[nodiscard]] Command backup_command();
-[[nodiscard]] Command copy_command();
-[[nodiscard]] Command move_command();
-[[nodiscard]] Command export_command();
-[[nodiscard]] Command import_command();
-[[nodiscard]] Command prune_command();
-[[nodiscard]] Command delete_command();
-[[nodiscard]] Command salvage_command();
-[[nodiscard]] Command demo_command();
-[[nodiscard]] Command config_command();
-[[nodiscard]] Command completion_command();
-[[nodiscard]] Command complete_command();
-[[nodiscard]] Command reference_command();
-[[nodiscard]] Command version_command();
-[[nodiscard]] Command help_command();
+using Description = Command();
+Description run_command, chat_command, resume_command, verify_command, sessions_command,
+    show_command, timeline_command, log_command, cat_command, diff_command, checkpoints_command,
+    pending_command, resolve_command, approve_command, deny_command, answer_command, pause_command,
+    cancel_command, fork_command, rename_command, tag_command, check_command, doctor_command,
+    backup_command, copy_command, move_command, export_command, import_command, prune_command,
+    delete_command, salvage_command, demo_command, config_command, completion_command,
+    complete_command, reference_command, version_command, help_command;
 
 }  // namespace perdure::cli

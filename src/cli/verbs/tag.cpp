@@ -1,31 +1,22 @@
 // Adding and removing tags of a session.
 
 #include <algorithm>
-#include <cstddef>
-#include <fmt/format.h>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include <ranges>
 
-#include "context/sessions.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
 namespace {
 
-Result<Exit> run_tag(CommandContext& context) {
-  auto row = named_session(context);
-  if (!row) return forward(row);
-  std::vector<std::string> tags = row->tags;
+Result<Exit> run_tag(CommandContext& context, Store& store, const SessionSummary& row) {
+  std::vector<std::string> tags = row.tags;
   for (const std::string& gone : context.given().all("remove")) {
     if (std::erase(tags, gone) == 0) context.talk().line(fmt::format("It has no tag {}.", gone));
   }
-  for (std::size_t i = 1; i < context.given().arguments.size(); ++i) {
-    const std::string& tag = context.given().arguments[i];
+  for (const std::string& tag : context.given().arguments | std::views::drop(1)) {
     if (std::ranges::find(tags, tag) == tags.end()) tags.push_back(tag);
   }
-  return annotate_session(context, row->id, {.tags = std::move(tags)});
+  return annotate_session(context, store, row.id, {.tags = std::move(tags)});
 }
 
 }  // namespace
@@ -37,10 +28,9 @@ Command tag_command() {
                         {.name = "TAG", .summary = "Tags to add", .count = Argument::Count::any}},
           .options =
               {{.name = "remove", .value = "TAG", .summary = "A tag to remove", .repeats = true}},
-          .opens_store = true,
           .examples = {{"perdure tag @last prod --remove test", "for filters: tag:prod"}},
           .schema = "perdure.renamed/1",
-          .run = run_tag};
+          .body = on_session(run_tag)};
 }
 
 }  // namespace perdure::cli

@@ -2,27 +2,11 @@
 // know how long it is, for the waterfall. A long one has none: its first row would be late.
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <fmt/format.h>
-#include <optional>
-#include <string>
 #include <tuple>
-#include <utility>
-#include <vector>
 
-#include "context/options.hpp"
-#include "context/sessions.hpp"
 #include "context/timeline_walk.hpp"
-#include "perdure/core/id.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/store/ledger.hpp"
-#include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
-#include "screen/as_json.hpp"
-#include "screen/display.hpp"
-#include "screen/text.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -36,17 +20,10 @@ struct Layout {
   Duration total{0};
 };
 
-// What the ledger adds to a row.
-struct LedgerWords {
-  std::string effect{};
-  std::string who{};
-  std::string why{};
-};
-
 class TimelinePrinter {
  public:
-  TimelinePrinter(CommandContext& context, Store& store, PlaceInSession place)
-      : context_(context), store_(store), place_(std::move(place)) {}
+  TimelinePrinter(CommandContext& context, Store& store, const PlaceInSession& place)
+      : context_(context), store_(store), place_(place) {}
 
   Result<void> run() {
     auto turn = number_option(context_.given(), "turn", 0);
@@ -75,7 +52,7 @@ class TimelinePrinter {
   void begin() {
     if (std::exchange(is_begun_, true)) return;
     context_.output().begin_list("perdure.timeline/1");
-    if (!context_.output().is_json()) print_heading();
+    print_heading();
   }
 
   Result<void> show_nothing() {
@@ -85,9 +62,8 @@ class TimelinePrinter {
     }
     context_.output().begin_list("perdure.timeline/1");
     context_.output().end_list();
-    if (context_.output().is_json()) return {};
-    context_.talk().line(context_.given().has("problems") ? "Nothing went wrong."
-                                                          : "Nothing was done.");
+    context_.advice().line(context_.given().has("problems") ? "Nothing went wrong."
+                                                            : "Nothing was done.");
     return {};
   }
 
@@ -127,20 +103,20 @@ class TimelinePrinter {
     }
   }
 
-  [[nodiscard]] LedgerWords look_up(const TimelineRow& row) const {
-    if (!row.call) return {};
-    const auto call = store_.ledger().read(place_.session.id, *row.call);
-    if (!call) return {};  // Of a session that this one was forked from.
-    return {std::string(to_string(call->effect)), call->who, call->why};
+  // Empty: of a session that this one was forked from, or no call.
+  [[nodiscard]] std::optional<Call> look_up(const TimelineRow& row) const {
+    if (!row.call) return std::nullopt;
+    auto call = store_.ledger().read(place_.session.id, *row.call);
+    return call ? std::optional(*std::move(call)) : std::nullopt;
   }
 
   void print(const TimelineRow& row) {
     last_turn_ = std::max(last_turn_, row.number.turn);
     if (!is_wanted(row)) return;
     begin();
-    const LedgerWords words = look_up(row);
+    const std::optional<Call> call = look_up(row);
     if (context_.output().is_json()) {
-      context_.output().item(json_of(row, words));
+      context_.output().item(json_of(row, call));
       return;
     }
     const std::string attempts = row.attempts.empty() ? "" : std::to_string(row.attempts.size());
@@ -150,8 +126,8 @@ class TimelinePrinter {
     std::ranges::replace(state, '_', ' ');
     const Ink ink = row.is_problem() ? Ink::red : Ink::plain;
     std::string what = row.what;
-    if (!words.effect.empty()) what += fmt::format(" ({})", words.effect);
-    if (!words.who.empty()) what += fmt::format(", settled by {}", words.who);
+    if (call) what += fmt::format(" ({})", to_string(call->effect));
+    if (call && !call->who.empty()) what += fmt::format(", settled by {}", call->who);
     const std::string head = fmt::format("{:<6} {:<7} ", row.number_text(), row.kind);
     const std::string rest = fmt::format(" {:>3} {:>7}", attempts, took);
     if (context_.is_terminal()) {
@@ -193,11 +169,10 @@ class TimelinePrinter {
     return row.took || row.attempts.empty() ? bar : bar + "?";
   }
 
-  [[nodiscard]] Json json_of(const TimelineRow& row, const LedgerWords& words) const {
-    Json::Array attempts;
-    for (const Attempted& attempt : row.attempts) {
-      attempts.push_back(Json::Object{{"number", attempt.number}, {"worker", attempt.worker}});
-    }
+  [[nodiscard]] Json json_of(const TimelineRow& row, const std::optional<Call>& call) const {
+    Json attempts = json_list(row.attempts, [](const Attempted& attempt) {
+      return Json::Object{{"number", attempt.number}, {"worker", attempt.worker}};
+    });
     return Json::Object{
         {"number", row.number_text()},
         {"turn", row.number.turn},
@@ -205,9 +180,9 @@ class TimelinePrinter {
         {"kind", row.kind},
         {"what", row.what},
         {"state", row.state},
-        {"effect", words.effect},
-        {"who", row.call ? words.who : row.who},
-        {"why", row.call ? words.why : row.why},
+        {"effect", call ? to_string(call->effect) : ""},
+        {"who", call ? call->who : row.who},
+        {"why", call ? call->why : row.why},
         {"call", row.call ? Json(call_name(place_.session.id, *row.call)) : Json(nullptr)},
         {"attempts", std::move(attempts)},
         {"start", to_iso8601(row.start)},
@@ -218,7 +193,7 @@ class TimelinePrinter {
 
   CommandContext& context_;
   Store& store_;
-  PlaceInSession place_;
+  const PlaceInSession& place_;
   Layout layout_;
   std::int64_t turn_ = 0;  ///< The only one that is wanted; 0: all are.
   std::int64_t last_turn_ = 0;
@@ -226,15 +201,10 @@ class TimelinePrinter {
   std::vector<Position> damaged_;
 };
 
-Result<Exit> run_timeline(CommandContext& context) {
-  auto store = context.open();
-  if (!store) return forward(store);
-  auto place = find_point(**store, context.given().arguments.front());
-  if (!place) return forward(place);
-  const SessionId session = place->session.id;
-  TimelinePrinter printer(context, **store, *std::move(place));
+Result<Exit> run_timeline(CommandContext& context, Store& store, const PlaceInSession& place) {
+  TimelinePrinter printer(context, store, place);
   if (auto printed = printer.run(); !printed) return forward(printed);
-  return end_with_damage(context, session, printer.damaged());
+  return end_with_damage(context, place.session.id, printer.damaged());
 }
 
 }  // namespace
@@ -244,19 +214,17 @@ Command timeline_command() {
           .summary = "Show turns, steps and attempts, and how long they took",
           .details =
               "On a terminal bars show when each step ran; time in which nothing was under way is "
-              "left out. A\n"
-              "bar that ends in ? has no outcome.",
+              "left out. A bar that ends in ? has no outcome.",
           .arguments = {point_argument},
           .options = {{.name = "turn", .value = "N", .summary = "Only this turn"},
                       {.name = "problems",
                        .summary = "Only what failed, is in doubt, was lost or damaged"},
                       {.name = "attempts", .summary = "Every attempt of a call, and who made it"}},
-          .opens_store = true,
           .examples = {{"perdure timeline @last --problems", "what went wrong"}},
           .schema = "perdure.timeline/1",
           .fields = {"number", "turn", "step", "kind", "what", "state", "effect", "who", "why",
                      "call", "attempts", "start", "took_ms", "totals", "position"},
-          .run = run_timeline};
+          .body = on_point(run_timeline)};
 }
 
 }  // namespace perdure::cli

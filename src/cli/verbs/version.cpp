@@ -1,11 +1,6 @@
 // Which version this is.
 
-#include <fmt/format.h>
-#include <string>
-#include <string_view>
-#include <utility>
-
-#include "command/build_info.hpp"
+#include "command/help.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
 
@@ -14,15 +9,11 @@ namespace {
 
 Result<Exit> run_version(CommandContext& context) {
   const BuildInfo build = build_info();
-  if (!context.output().is_json()) {
-    context.screen().line(fmt::format("perdure {}", build.version));
-    return Exit::done;
-  }
-  Json::Array backends;
-  for (const BuiltBackend& backend : built_backends()) {
-    backends.push_back(Json::Object{
-        {"name", backend.name}, {"library", backend.library}, {"format", backend.format}});
-  }
+  context.screen().line(fmt::format("perdure {}", build.version));
+  Json backends = json_list(built_backends(), [](const BuiltBackend& backend) {
+    return Json::Object{
+        {"name", backend.name}, {"library", backend.library}, {"format", backend.format}};
+  });
   context.output().document("perdure.version/1",
                             {{"version", build.version},
                              {"commit", build.commit.empty() ? Json(nullptr) : Json(build.commit)},
@@ -38,10 +29,10 @@ Command version_command() {
   return {.name = "version",
           .summary = "Say which version this is",
           .details =
-              "With --json also what it is built of: commit, compiler, engines, and the "
-              "formats that stores are written in.",
+              "With --json also what it is built of: commit, compiler, engines, and the formats "
+              "that stores are written in.",
           .schema = "perdure.version/1",
-          .run = run_version};
+          .body = {.run = run_version}};
 }
 
 }  // namespace perdure::cli

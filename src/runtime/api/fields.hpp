@@ -1,15 +1,13 @@
 // One list of fields for each type of value, and the two archives that go through it.
 //
-// `Shape<Value>` has the name of the type in errors, and its list:
+// `shape_name` of a value is the name of its type in errors, `fields` its list; both are found by the
+// value's namespace:
 //
-//   template <>
-//   struct Shape<Step> {
-//     static constexpr std::string_view name = "step of a plan";
-//     static void fields(auto& archive, auto& step) {
-//       archive.require("id");
-//       archive("id", step.id);
-//     }
-//   };
+//   constexpr std::string_view shape_name(const Step& /*as*/) { return "step of a plan"; }
+//   void fields(auto& archive, Like<Step> auto& step) {
+//     archive.require("id");
+//     archive("id", step.id);
+//   }
 //
 // A Writer makes members of the fields, in the order of the list. A Reader takes the members in any
 // order. It remembers the first thing that does not fit, and what follows does nothing. A missing
@@ -20,11 +18,13 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -37,12 +37,12 @@
 
 namespace perdure::values {
 
-/// A type that is not one list of fields has functions `write` and `read` instead of `fields`.
-template <class Value>
-struct Shape;
+/// A value, const for a Writer.
+template <class Value, class Type>
+concept Like = std::same_as<std::remove_const_t<Value>, Type>;
 
 template <class Value>
-concept Shaped = requires { Shape<Value>::name; };
+concept Shaped = requires(const Value& value) { shape_name(value); };
 
 using Numbers = std::map<std::string, std::int64_t, std::less<>>;
 
@@ -193,32 +193,33 @@ class Reader {
 
   std::string_view what_;
   std::vector<RawMember> members_;
-  std::uint64_t sizes_ = 0;  ///< A bit for the size of each key: most that are missing show here.
-  bool has_exact_ = false;   ///< Some key ends in "_base64" or "_text".
+  bool has_exact_ = false;  ///< Some key ends in "_base64" or "_text".
   std::optional<Error> failed_;
 };
 
 /// The rest of an object that was begun: the fields of the value, and what it does not know.
 template <Shaped Value>
 std::string write_rest(Writer& writer, const Value& value) {
-  Shape<Value>::fields(writer, value);
+  fields(writer, value);
   writer.unknown(value.unknown);
   return writer.finish();
 }
 
 template <Shaped Value>
 Result<Value> read_rest(Reader& reader, Value value = {}) {
-  Shape<Value>::fields(reader, value);
+  fields(reader, value);
   auto unknown = reader.finish();
   if (!unknown) return forward(unknown);
   value.unknown = *std::move(unknown);
   return value;
 }
 
+/// A type that is not one list of fields has functions `write_whole` and `read_whole` instead of
+/// `fields`.
 template <Shaped Value>
 std::string write(const Value& value) {
-  if constexpr (requires { Shape<Value>::write(value); }) {
-    return Shape<Value>::write(value);
+  if constexpr (requires { write_whole(value); }) {
+    return write_whole(value);
   } else {
     Writer writer;
     return write_rest(writer, value);
@@ -229,10 +230,10 @@ std::string write(const Value& value) {
 /// Fails: `invalid_argument` for text that is no such value; `unsupported` for a newer version.
 template <Shaped Value>
 Result<Value> read(std::string_view text, Value value) {
-  if constexpr (requires { Shape<Value>::read(text); }) {
-    return Shape<Value>::read(text);
+  if constexpr (requires { read_whole(text, value); }) {
+    return read_whole(text, value);
   } else {
-    Reader reader(text, Shape<Value>::name);
+    Reader reader(text, shape_name(value));
     return read_rest(reader, std::move(value));
   }
 }

@@ -6,9 +6,15 @@
 //
 // Every `…_from_json` fails: `invalid_argument` for another kind, or text that is not such a record;
 // `unsupported` for one of a newer version.
+//
+// A message is `{"id", "role", "created_at", "blocks": [{"kind", …}]}`. A setup is `{"system_prompt",
+// "model", "parameters", "tools": [{"name", "description", "input_schema"}]}`. A plan is `{"id",
+// "objective", "created_at", "steps": [{"id", "description", "status", "evidence"?, "notes"}],
+// "postconditions": [{"description", "satisfied", "evidence"?}]}`.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -24,6 +30,32 @@
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {
+
+[[nodiscard]] std::string to_json(const Message& message);
+[[nodiscard]] std::string to_json(const Setup& setup);
+[[nodiscard]] std::string to_json(const Plan& plan);
+[[nodiscard]] Result<Message> message_from_json(std::string_view text);
+[[nodiscard]] Result<Setup> setup_from_json(std::string_view text);
+[[nodiscard]] Result<Plan> plan_from_json(std::string_view text);
+
+[[nodiscard]] std::optional<StepStatus> step_status_from(std::string_view text);
+/// Appends a pending step and returns its id: one above the highest there is.
+std::string add_step(Plan& plan, std::string description);
+void add_postcondition(Plan& plan, std::string description);
+
+/// A change of one step.
+struct StepUpdate {
+  StepStatus status = StepStatus::pending;
+  std::optional<std::string> evidence{};  ///< Needed for `done`, and kept only there.
+  std::optional<std::string> notes{};     ///< Empty: the notes stay.
+};
+
+/// The plan is unchanged if this fails.
+/// Fails: `not_found` for the step; `invalid_argument` for `done` without evidence.
+[[nodiscard]] Result<void> update_step(Plan& plan, std::string_view step, StepUpdate update);
+
+/// Fails: `not_found` for the index; `invalid_argument` without evidence.
+[[nodiscard]] Result<void> satisfy(Plan& plan, std::size_t postcondition, std::string evidence);
 
 /// Channel `calls`, kind `attempt`: the call is dispatched, and by which worker; in the commit that
 /// does it.
@@ -67,14 +99,15 @@ struct Resolution {
   bool operator==(const Resolution&) const = default;
 };
 
-[[nodiscard]] std::string to_json(const Intent& intent);
+/// Of what was intended; what followed has records of its own.
+[[nodiscard]] std::string to_json(const OpenCall& intent);
 [[nodiscard]] std::string to_json(const Attempted& attempt);
 [[nodiscard]] std::string to_json(const Doubt& doubt);
 [[nodiscard]] std::string to_json(const Evidence& evidence);
 [[nodiscard]] std::string to_json(const Resolution& resolution);
 [[nodiscard]] std::string to_json(const Request& request);
 
-[[nodiscard]] Result<Intent> intent_from_json(std::string_view text);
+[[nodiscard]] Result<OpenCall> intent_from_json(std::string_view text);
 [[nodiscard]] Result<Attempted> attempt_from_json(std::string_view text);
 [[nodiscard]] Result<Doubt> doubt_from_json(std::string_view text);
 [[nodiscard]] Result<Evidence> evidence_from_json(std::string_view text);
@@ -192,6 +225,10 @@ struct ChildSpawn {
 [[nodiscard]] Result<ChildSpawn> child_spawn_from_json(std::string_view text);
 [[nodiscard]] Result<ChildEnd> child_end_from_json(std::string_view text);
 
+/// The id of the child that a call spawns: the same however often the call is made, and no other
+/// call's, also if the parent's id is used again.
+[[nodiscard]] SessionId child_of(const SessionId& parent, const OpenCall& call);
+
 // Counters: `{"counters": {name: integer}}`.
 
 /// Returns the new number. The counter is unchanged if this fails.
@@ -218,6 +255,13 @@ struct ChildSpawn {
 // `delete` with `{"key"}`; `"by"` names the author if it was not the agent. The store keeps a blob for
 // the entry whose body is its reference, and does not look into JSON: a writer that sets a key to a
 // blob writes a second entry beside it, kind `blob`, whose body is `Body::from_blob`.
+
+/// Longer values are blobs.
+inline constexpr std::size_t scratch_inline_bytes_max = std::size_t{16} << 10U;
+
+/// Letters and digits of ASCII, `_` and `-`; 1 to 128, since a key is a file's name too.
+/// Fails: `invalid_argument`.
+[[nodiscard]] Result<void> check_scratch_key(std::string_view key);
 
 /// To delete a key that is not there is not an error.
 /// Fails: `invalid_argument` for a bad key; the scratchpad is unchanged.

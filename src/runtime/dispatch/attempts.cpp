@@ -1,4 +1,5 @@
-// A tool's code may outlive our patience: what it uses is its own copy.
+// A tool's code may outlive our patience: what it uses is its own copy. And on whose behalf a thread
+// runs such code.
 
 #include "dispatch/attempts.hpp"
 
@@ -11,31 +12,26 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "dispatch/calls.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/ownership.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/key.hpp"
+#include "runtime/api/operation.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
 namespace {
-
-struct Left {
-  std::optional<std::string> why;
-  Left(const Result<void>& ended) {  // NOLINT: a wrapper
-    if (!ended) why = ended.error().message;
-  }
-  Left(Thrown thrown) : why(std::move(thrown.what)) {}  // NOLINT
-};
 
 Duration left(const Clock& clock, Uptime since, Duration time) {
   return std::max(time - (clock.uptime() - since), Duration(0));
@@ -68,6 +64,15 @@ Result<std::string> key_for_vendor(const SessionWriter& writer, const CallView& 
   return vendor_key(*call.row.key, *generation);
 }
 
+// Nothing if it is not over after `wait`. What throws states nothing.
+std::optional<ToolOutcome> outcome_of(Attempt<Result<ToolOutcome>>& attempt, Duration wait) {
+  auto said = attempt.wait_for(wait);
+  if (!said) return std::nullopt;
+  if (*said) return **std::move(said);
+  const std::string& why = said->error().message;
+  return attempt.has_begun() ? ToolOutcome(Doubtful{why}) : ToolOutcome(Failed{why});
+}
+
 }  // namespace
 
 Ended not_begun() { return {.outcome = Failed{"it was not started: the run was stopped"}}; }
@@ -89,8 +94,8 @@ Result<std::unique_ptr<Attempts::Running>> Attempts::start(const CallView& call)
   const auto code = [tool = *call.tool, args = call.args, session = call.row.session,
                      position = call.call(), key = *std::move(key), lease = writer_.lease(),
                      attempt = call.row.attempts,
-                     deadline = writer_.deps().clock.now() +
-                                call.tool->timeout](const std::stop_token& stop) -> Said {
+                     deadline = writer_.deps().clock.now() + call.tool->timeout](
+                        const std::stop_token& stop) -> Result<ToolOutcome> {
     const OnBehalf on_behalf(lease);
     return tool.run({.session = session,
                      .call = position,
@@ -150,10 +155,10 @@ Ended Attempts::end_of(const CallView& call, std::unique_ptr<Running> running,
   const auto& world = writer_.deps();
   const Duration patience =
       asked ? left(world.clock, asked->at, world.policy.stop_patience) : Duration(0);
-  if (auto said = running->wait_for(patience)) {
-    auto* const doubt = std::get_if<Doubtful>(&said->outcome);
+  if (auto outcome = outcome_of(*running, patience)) {
+    auto* const doubt = std::get_if<Doubtful>(&*outcome);
     if (asked && doubt != nullptr) doubt->why = asked->why + doubt->why;
-    return {.outcome = std::move(said->outcome)};
+    return {.outcome = *std::move(outcome)};
   }
   late_[call.call()] = std::move(running);
   return {.outcome = Doubtful{asked->why + "it was asked to stop, and did not"},
@@ -172,8 +177,8 @@ Result<Verdict> Attempts::verify(const CallView& call, const std::stop_token& un
   const auto code = [tool = *call.tool, args = call.args, key = *std::move(key),
                      dispatched_at = call.row.dispatched_at.value_or(Timestamp{}),
                      attempt = call.row.attempts, twins = std::move(twins), lease = writer_.lease(),
-                     deadline = writer_.deps().clock.now() +
-                                call.tool->verify_timeout](const std::stop_token& stop) -> Answer {
+                     deadline = writer_.deps().clock.now() + call.tool->verify_timeout](
+                        const std::stop_token& stop) -> Result<Verdict> {
     const OnBehalf on_behalf(lease);
     return tool.verify({.args = *args,
                         .key = key,
@@ -185,7 +190,9 @@ Result<Verdict> Attempts::verify(const CallView& call, const std::stop_token& un
   };
   auto asking = std::make_unique<Asking>("the tool's `verify`", code, writer_.stop_token());
   static_cast<void>(asking->is_over_within(call.tool->verify_timeout, until));
-  if (auto answer = asking->wait_for(Duration(0))) return std::move(answer->verdict);
+  if (auto answer = asking->wait_for(Duration(0))) {
+    return *answer ? **std::move(answer) : Verdict(CannotTell{answer->error().message});
+  }
   // It only reads: others may be asked while it does not stop.
   asking->request_stop();
   std::erase_if(unanswered_, [](const auto& given_up) { return given_up->is_over(); });
@@ -201,13 +208,15 @@ Result<std::optional<std::string>> Attempts::end_leftovers(const CallView& call,
   if (!key) return forward(key);
   const auto code = [tool = *call.tool, session = call.row.session, position = call.call(),
                      key = *std::move(key),
-                     lease = writer_.lease()](const std::stop_token& stop) -> Left {
+                     lease = writer_.lease()](const std::stop_token& stop) -> Result<void> {
     const OnBehalf on_behalf(lease);
     return tool.end_leftovers({.session = session, .call = position, .key = key, .stop = stop});
   };
-  Attempt<Left> ending("the tool's `end_leftovers`", code, writer_.stop_token());
+  Attempt<Result<void>> ending("the tool's `end_leftovers`", code, writer_.stop_token());
   const std::stop_callback relay(until, [&ending] { ending.request_stop(); });
-  if (auto left = ending.wait_for(call.tool->verify_timeout)) return std::move(left->why);
+  if (const auto ended = ending.wait_for(call.tool->verify_timeout)) {
+    return *ended ? std::nullopt : std::optional(ended->error().message);
+  }
   return fmt::format("it was not ended within {} ms", call.tool->verify_timeout.count());
 }
 
@@ -245,11 +254,37 @@ bool Attempts::has_come_back(Position call) const {
 
 std::optional<ToolOutcome> Attempts::take_late(Position call) {
   const auto found = late_.find(call);
-  if (found == late_.end() || !found->second->is_over()) return std::nullopt;
-  auto said = found->second->wait_for(Duration(0));
-  late_.erase(found);
-  if (!said) return std::nullopt;
-  return std::move(said->outcome);
+  if (found == late_.end()) return std::nullopt;
+  auto outcome = outcome_of(*found->second, Duration(0));
+  if (outcome) late_.erase(found);
+  return outcome;
 }
 
 }  // namespace perdure::dispatch
+
+namespace perdure {
+namespace {
+
+// A list through the stack of each thread.
+thread_local const OnBehalf* innermost = nullptr;
+
+}  // namespace
+
+OnBehalf::OnBehalf(Lease lease)
+    : lease_(std::move(lease)), outer_(std::exchange(innermost, this)) {}
+
+OnBehalf::~OnBehalf() { innermost = outer_; }
+
+bool OnBehalf::is_of(const SessionId& session, std::string_view worker) {
+  for (const OnBehalf* each = innermost; each != nullptr; each = each->outer_) {
+    if (each->lease_.session == session && each->lease_.worker.text() == worker) return true;
+  }
+  return false;
+}
+
+std::optional<Lease> OnBehalf::current() {
+  if (innermost == nullptr) return std::nullopt;
+  return innermost->lease_;
+}
+
+}  // namespace perdure

@@ -27,33 +27,31 @@
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
-/// `T` is what the code returns; it must be constructible from `Thrown`.
-struct Thrown {
-  std::string what{};
-  bool has_begun = true;  ///< False: there was no thread for it, and nothing of it ran.
-};
-
-template <class T>
+/// `Said` is what the code returns, a Result: an error also where it throws, or where there was no thread
+/// for it.
+template <class Said>
 class Attempt {
  public:
   /// Asked to stop when `outer` is, or by `request_stop`. `name`: of the code, if it throws.
-  Attempt(std::string_view name, std::function<T(std::stop_token)> code,
+  Attempt(std::string_view name, std::function<Said(std::stop_token)> code,
           const std::stop_token& outer)
       : relay_(outer, Relay{stop_}) {
     try {
       thread_ = std::jthread([this, name, code = std::move(code)] { run(name, code); });
     } catch (const std::system_error& error) {
       const std::lock_guard lock(mutex_);
-      result_ = T(Thrown{.what = std::string("no thread could be started: ") + error.what(),
-                         .has_begun = false});
+      result_ =
+          fail(ErrorCode::unavailable, std::string("no thread could be started: ") + error.what());
     }
   }
   ~Attempt() { stop_.request_stop(); }
   Attempt(const Attempt&) = delete;
   Attempt& operator=(const Attempt&) = delete;
 
+  /// False: there was no thread for it, and nothing of it ran.
+  [[nodiscard]] bool has_begun() const { return thread_.joinable(); }
   /// What it returned; nothing if it is not over after `wait`.
-  [[nodiscard]] std::optional<T> wait_for(Duration wait) {
+  [[nodiscard]] std::optional<Said> wait_for(Duration wait) {
     if (!is_over_within(wait, {})) return std::nullopt;
     const std::lock_guard lock(mutex_);
     return result_;
@@ -79,16 +77,16 @@ class Attempt {
     void operator()() { stop.request_stop(); }
   };
 
-  void run(std::string_view name, const std::function<T(std::stop_token)>& code) {
-    auto said = guarded(name, [&] { return code(stop_.get_token()); });
+  void run(std::string_view name, const std::function<Said(std::stop_token)>& code) {
+    Said said = guarded(name, [&] { return code(stop_.get_token()); });
     const std::lock_guard lock(mutex_);
-    result_ = said ? *std::move(said) : T(Thrown{std::move(said.error().message)});
+    result_ = std::move(said);
     over_.notify_all();
   }
 
   mutable std::mutex mutex_;
   std::condition_variable_any over_;
-  std::optional<T> result_;
+  std::optional<Said> result_;
   std::stop_source stop_;
   std::stop_callback<Relay> relay_;
   std::jthread thread_;  ///< Last: it uses all of the above, and is waited for first.
@@ -147,18 +145,8 @@ class Attempts {
   [[nodiscard]] std::optional<ToolOutcome> take_late(Position call);
 
  private:
-  struct Said {
-    ToolOutcome outcome;
-    Said(ToolOutcome said) : outcome(std::move(said)) {}  // NOLINT: a plain wrapper
-    Said(Thrown thrown) {                                 // NOLINT
-      if (thrown.has_begun) {
-        outcome = Doubtful{std::move(thrown.what)};
-      } else {
-        outcome = Failed{std::move(thrown.what)};
-      }
-    }
-  };
-  using Running = Attempt<Said>;
+  using Running = Attempt<Result<ToolOutcome>>;
+  using Asking = Attempt<Result<Verdict>>;
 
   /// When an attempt was asked to stop, and why if nobody wanted that: words before what it says.
   struct Asked {
@@ -173,13 +161,6 @@ class Attempts {
       const std::stop_token& stop);
   [[nodiscard]] Ended end_of(const CallView& call, std::unique_ptr<Running> running,
                              const std::optional<Asked>& asked);
-
-  struct Answer {
-    Verdict verdict;
-    Answer(Verdict said) : verdict(std::move(said)) {}  // NOLINT: a plain wrapper
-    Answer(Thrown thrown) : verdict(CannotTell{std::move(thrown.what)}) {}  // NOLINT
-  };
-  using Asking = Attempt<Answer>;
 
   SessionWriter& writer_;
   std::map<Position, std::unique_ptr<Running>> late_;

@@ -88,6 +88,27 @@ TEST_P(CallLeftoversTest, AreEndedBeforeSomebodyIsAskedAboutACallThatNobodyCanVe
   EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
 }
 
+// To end them takes its time. What is forbidden meanwhile is not run again.
+TEST_P(CallLeftoversTest, AreEndedBeforeItIsReadWhetherTheCallMayRunAgain) {
+  bool is_forbidden = false;
+  Tool keyed = leaving("pay");
+  keyed.side_effects = SideEffects{.network = true, .mutate = true};
+  keyed.honours_key = true;
+  keyed.end_leftovers = [&](const LeftoverContext&) -> Result<void> {
+    is_forbidden = true;
+    return {};
+  };
+  leave(keyed, {.permit = [&](const State&, const ProposedCall&) {
+          return is_forbidden ? PermitDecision::deny("not any more") : PermitDecision::allow();
+        }});
+
+  const CallsReport report = take_over();
+
+  ASSERT_TRUE(report.waiting);
+  EXPECT_THAT(report.waiting->why, HasSubstr("not any more"));
+  EXPECT_EQ(runs["pay"], 0);
+}
+
 TEST_P(CallLeftoversTest, AreEndedBeforeTheModelIsTold) {
   leave(leaving("pay"), {.on_doubt = OnDoubt::tell_model});
 

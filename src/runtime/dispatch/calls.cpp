@@ -21,6 +21,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -29,7 +30,6 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
 #include "store/api/seam.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
@@ -91,24 +91,29 @@ Result<bool> has_unanswered(Store& store, const SessionId& session, const State&
   return false;
 }
 
+Result<std::optional<Parent>> forked_from(Store& store, std::vector<SessionId>& line) {
+  auto row = store.sessions().read(line.back());
+  if (!row && row.error().code == ErrorCode::not_found) return std::nullopt;
+  if (!row) return forward(row);
+  if (!row->parent || row->parent->lineage != Lineage::fork) return std::nullopt;
+  if (std::ranges::find(line, row->parent->session) != line.end()) return std::nullopt;
+  line.push_back(row->parent->session);
+  return std::move(row->parent);
+}
+
 Result<std::optional<Call>> find_issued(Store& store, SessionId session, const OpenCall& open) {
-  std::vector<SessionId> seen{session};
+  std::vector<SessionId> line{std::move(session)};
   for (;;) {
-    auto row = store.ledger().read(session, open.call);
+    auto row = store.ledger().read(line.back(), open.call);
     if (row) {
-      auto is_it = seen.size() == 1 ? true : has_intent(store, session, open);
+      auto is_it = line.size() == 1 ? true : has_intent(store, line.back(), open);
       if (!is_it) return forward(is_it);
       return *is_it ? std::optional(*std::move(row)) : std::nullopt;
     }
     if (row.error().code != ErrorCode::not_found) return forward(row);
-    auto summary = store.sessions().read(session);
-    if (!summary && summary.error().code != ErrorCode::not_found) return forward(summary);
-    const bool shares_log = summary && summary->parent && summary->parent->lineage == Lineage::fork;
-    if (!shares_log) return std::nullopt;
-    session = summary->parent->session;
-    // An id may be used again, also by a fork of its own descendant.
-    if (std::ranges::find(seen, session) != seen.end()) return std::nullopt;
-    seen.push_back(session);
+    auto parent = forked_from(store, line);
+    if (!parent) return forward(parent);
+    if (!*parent) return std::nullopt;
   }
 }
 
@@ -143,9 +148,8 @@ Result<std::optional<Entry>> find_entry(Store& store, const SessionId& session, 
   return entry;
 }
 
-std::optional<Recorded> result_in(const Entry& entry, const Call& call) {
-  if (entry.channel == book_channel)
-    return Recorded{entry.body.bytes(), entry.kind == book_error_kind};
+std::optional<Told> result_in(const Entry& entry, const Call& call) {
+  if (entry.channel == book_channel) return Told{entry.body.bytes(), entry.kind == book_error_kind};
   auto message = message_from_json(entry.body.bytes());
   if (!message) return std::nullopt;
   for (Block& block : message->blocks) {
@@ -153,7 +157,7 @@ std::optional<Recorded> result_in(const Entry& entry, const Call& call) {
     if (result == nullptr) continue;
     const auto outcome = outcome_of(*result);
     if (outcome && outcome->call == call.position) {
-      return Recorded{std::move(result->content), result->is_error};
+      return Told{std::move(result->content), result->is_error};
     }
   }
   return std::nullopt;
@@ -162,7 +166,7 @@ std::optional<Recorded> result_in(const Entry& entry, const Call& call) {
 // Which block it was, the intent says: a provider may give all calls of a message one id. Where it
 // cannot be read, the id has to do.
 const ToolCallBlock* find_asked(const Message& message, const Call& call,
-                                const std::optional<Intent>& intent) {
+                                const std::optional<OpenCall>& intent) {
   for (std::size_t i = 0; i < message.blocks.size(); ++i) {
     const auto* block = std::get_if<ToolCallBlock>(&message.blocks[i]);
     const bool is_it = intent ? i == intent->block : block && block->id == call.provider_id;
@@ -171,7 +175,7 @@ const ToolCallBlock* find_asked(const Message& message, const Call& call,
   return nullptr;
 }
 
-std::optional<Intent> intent_in(const std::optional<Entry>& entry) {
+std::optional<OpenCall> intent_in(const std::optional<Entry>& entry) {
   if (!entry) return std::nullopt;
   auto intent = intent_from_json(entry->body.bytes());
   return intent ? std::optional(*std::move(intent)) : std::nullopt;
@@ -193,7 +197,7 @@ Result<std::optional<std::string>> recorded_args(Store& store, const Call& call)
   return block != nullptr ? std::optional(block->args) : std::nullopt;
 }
 
-Result<std::optional<Recorded>> recorded_result(Store& store, const Call& call) {
+Result<std::optional<Told>> recorded_result(Store& store, const Call& call) {
   auto entry = find_entry(store, call.session, call.result.value_or(0));
   if (!entry) return forward(entry);
   return *entry ? result_in(**entry, call) : std::nullopt;
@@ -211,11 +215,11 @@ Result<std::optional<std::int64_t>> recorded_generation(Store& store, const Call
   return number ? number->as_int64() : std::nullopt;
 }
 
-Result<Recorded> told_result(Store& store, const Call& call) {
+Result<Told> told_result(Store& store, const Call& call) {
   auto result = recorded_result(store, call);
   if (!result) return forward(result);
-  if (*result) return **std::move(result);
-  return Recorded{.text = "This call was made; its result is no longer kept."};
+  return std::move(*result).value_or(
+      Told{.content = "This call was made; its result is no longer kept."});
 }
 
 Position Records::add_result(const CallView& call, CallState state, const Told& told) {
@@ -241,6 +245,11 @@ void Records::settle(const CallView& call, CallState state, const Told& told,
       .call = call.call(), .state = state, .result = result, .who = reason.who, .why = reason.why});
 }
 
+void Records::settle_landed(const CallView& call, const Landed& landed) {
+  settle(call, CallState::succeeded, {.content = landed.content, .is_error = landed.is_error},
+         {.who = "verify", .why = "it took effect"});
+}
+
 void Records::answer(const CallView& call, const SessionAnswer& answer) {
   for (const SessionChange& change : answer.changes) {
     if (const auto* plan = std::get_if<Plan>(&change)) {
@@ -251,6 +260,11 @@ void Records::answer(const CallView& call, const SessionAnswer& answer) {
     }
   }
   settle(call, CallState::succeeded, {.content = answer.content, .is_error = answer.is_error});
+}
+
+void Records::refuse(const CallView& call, const std::string& why) {
+  settle(call, CallState::denied, {.content = why, .is_error = true},
+         {.who = "dispatcher", .why = why});
 }
 
 void Records::doubt(const CallView& call, const std::string& why, bool has_ended) {
@@ -306,3 +320,47 @@ void Records::resolution(const CallView& call, std::string_view decision, const 
 }
 
 }  // namespace perdure::dispatch
+
+namespace perdure {
+namespace {
+
+bool is_made_again(Store& store, const SessionId& session, const Call& call) {
+  if (call.effect == EffectClass::read_only) return false;
+  const auto intent =
+      store.log().read(session, {.as_of = Point::position(call.position), .from = call.position});
+  if (!intent || intent->empty()) return true;
+  const auto read = intent_from_json(intent->front().body.bytes());
+  return !read || read->repeat == to_string(Repeat::each_call);
+}
+
+Result<void> add_effects(Store& store, const SessionId& session, Position position,
+                         std::vector<Call>& again) {
+  auto calls = store.ledger().list({.session = session,
+                                    .states = {CallState::dispatched, CallState::succeeded,
+                                               CallState::in_doubt, CallState::abandoned},
+                                    .after = CallId{session, position},
+                                    .limit = limit_max});
+  if (!calls) return forward(calls);
+  for (Call& call : *calls) {
+    if (is_made_again(store, session, call)) again.push_back(std::move(call));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Call>> effects_after(Store& store, const SessionId& session, Position position) {
+  std::vector<Call> again;
+  std::vector<SessionId> line{session};
+  for (;;) {
+    if (auto added = add_effects(store, line.back(), position, again); !added) {
+      return forward(added);
+    }
+    auto parent = dispatch::forked_from(store, line);
+    if (!parent) return forward(parent);
+    // Past the point where it left its parent, its line has nothing of that one.
+    if (!*parent || position >= (*parent)->position) return again;
+  }
+}
+
+}  // namespace perdure

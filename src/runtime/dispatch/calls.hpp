@@ -18,9 +18,9 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/recorded.hpp"
-#include "writer/draft.hpp"
+#include "runtime/api/operation.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
@@ -47,10 +47,16 @@ struct CallView {
 /// Whether it has an outcome.
 [[nodiscard]] bool is_settled(CallState state);
 
-/// Whether a call of the session keeps the model from being asked. One that it was told of as unknown does not; nor
-/// does one of the session that this one was forked from: it is not ours to end.
+/// Whether a call of the session keeps the model from being asked. One that it was told of as unknown
+/// does not; nor does one of the session that this one was forked from: it is not ours to end.
 [[nodiscard]] Result<bool> has_unanswered(Store& store, const SessionId& session,
                                           const State& state);
+
+/// A step from the last session of the line to the one that it was forked from, which is added to the
+/// line, and from where. Empty: it is not a fork, or is gone, or an id comes again: one may be used
+/// again, also by a fork of its own descendant.
+/// Fails: as Sessions::read.
+[[nodiscard]] Result<std::optional<Parent>> forked_from(Store& store, std::vector<SessionId>& line);
 
 /// The row of a call that is open in the session's log, of whichever session issued it: this one, or
 /// one that it was forked from. Empty: that session is gone, or its id is another one's now.
@@ -66,13 +72,6 @@ struct CallView {
 /// mistake, but the race that keys are for.
 [[nodiscard]] bool lost_a_claim(const Error& error, const std::vector<CallView>& dispatched);
 
-/// What the model is told of a call.
-struct Told {
-  std::string content{};
-  bool is_error = false;
-  std::string replay_of{};  ///< "ses_…:12": whose result it is.
-};
-
 /// Who settled a call, if it was not its own outcome.
 struct Reason {
   std::string who{};
@@ -85,15 +84,22 @@ class Records {
 
   /// A result for the model, and the state the call ends in.
   void settle(const CallView& call, CallState state, const Told& told, const Reason& reason = {});
+  /// A verify said that it took effect.
+  void settle_landed(const CallView& call, const Landed& landed);
   /// What its session answers: the changes, and the result.
   void answer(const CallView& call, const SessionAnswer& answer);
   /// A result for the model of a call that is settled already.
   void tell(const CallView& call, CallState state, const Told& told) {
     add_result(call, state, told);
   }
+  /// It was never made, and is not.
+  void refuse(const CallView& call, const std::string& why);
   /// It is in doubt; `has_ended`: its attempt has come back, to us, or its process has
   /// ended.
   void doubt(const CallView& call, const std::string& why, bool has_ended);
+  void doubt(const CallView& call, const std::string& why) {
+    doubt(call, why, call.open.ended_at.has_value());
+  }
   /// Tells the model that nobody knows.
   void tell_doubt(const CallView& call, const std::string& why);
   /// Starts the next attempt. One that is dispatched still becomes in doubt before. The two last as

@@ -1,4 +1,5 @@
-// What to do next about a call that has no outcome, and why. Pure: facts in, a decision out.
+// What to do next about a call that has no outcome, and why. The facts are gathered from the log, the
+// ledger and the policy; decide() is pure: facts in, a decision out.
 //
 // The rules (all times are the store's):
 //
@@ -26,12 +27,18 @@
 #include <optional>
 #include <string>
 
+#include "dispatch/calls.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "perdure/store/store.hpp"
+#include "runtime/api/operation.hpp"
+#include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
 
@@ -44,31 +51,21 @@ enum class Maker : std::uint8_t {
 };
 
 struct CallFacts {
-  CallState state = CallState::intended;
-  EffectClass effect = EffectClass::unsafe;  ///< As it was when intended.
-  std::string tool{};                        ///< Its name, whether it is there or not.
-  bool has_args = true;                      ///< They can be read, and are an object.
-  bool is_told = false;     ///< The model has been told that its outcome is unknown.
-  bool is_retried = false;  ///< A person decided that it be run (once more).
-
+  CallView call{};
   /// The stricter of what the intent records and what the policy says now.
   PermitDecision permission{.permit = Permit::allow};
   std::optional<Error> policy_error{};  ///< The policy threw: nothing is known to be permitted.
   std::optional<Approval> approval{};   ///< The latest decision of a person about it.
 
   // Of a call that was not begun.
-  Timestamp intended_at{};
-  std::optional<std::string>
-      blocked_by{};              ///< A call in doubt that keeps its tool from being called.
+  /// A call in doubt that keeps its tool from being called.
+  std::optional<std::string> blocked_by{};
   std::optional<Call> holder{};  ///< Another call that holds its key.
   bool has_other_args = false;   ///< The holder does, under a business key.
   /// Imported bundles that were not accepted say that it was done.
   std::optional<std::string> claim{};
 
   // Of a call that was begun.
-  std::int64_t attempts = 0;
-  bool is_claimed = false;  ///< Only an imported bundle, which was not accepted, says that it was.
-  std::optional<Timestamp> first_dispatch{};
   Maker maker = Maker::done;
   /// The last moment at which the last attempt could have sent something.
   Timestamp sent_before{};
@@ -77,7 +74,9 @@ struct CallFacts {
   Timestamp verify_began{};
   /// Why something of the last attempt may still run; empty: nothing is known to.
   std::optional<std::string> left{};
-  std::string doubt{};  ///< What is recorded of the last attempt, if it came to no outcome.
+
+  OnDoubt on_doubt = OnDoubt::ask;
+  Timestamp now{};
 };
 
 struct Decision {
@@ -86,17 +85,42 @@ struct Decision {
   std::optional<Timestamp> until{};  ///< Of `wait`; empty: until something changes.
   /// Of `run_again`: no attempt so far took effect, and none can any more: verify said so.
   bool none_landed = false;
-  Landed landed{};  ///< Of `settle`.
-  std::optional<Error>
-      error{};  ///< Of `ask`: the policy threw, so there is nothing to ask about yet.
+  /// Of `ask`: the policy threw, so there is nothing to ask about yet.
+  std::optional<Error> error{};
 };
 
-/// `tool` is null if the session has it no longer.
-[[nodiscard]] Decision decide(const CallFacts& call, const Tool* tool, OnDoubt on_doubt,
-                              Timestamp now);
+[[nodiscard]] Decision decide(const CallFacts& facts);
 
 /// How people and models are told which call holds a key. Its session may be gone, and its id be
 /// that of another one now.
 [[nodiscard]] std::string holder_name(const Call& holder);
+
+/// Where the facts about a session's calls come from.
+struct FactSource {
+  Store& store;
+  const SessionId& session;
+  const State& state;
+  const Policy& policy;
+  Timestamp now{};
+};
+[[nodiscard]] FactSource facts_of(const SessionWriter& writer);
+
+/// Policy::permit; without one every call is allowed. Fails: `unavailable` if it throws.
+[[nodiscard]] Result<PermitDecision> ask_policy(const Policy& policy, const State& state,
+                                                const ProposedCall& call);
+
+/// All facts about a call but what this process knows of its attempts (maker, verdict, what is left of
+/// it): those are as of one whose owner has ended.
+/// Fails: as the store's readers.
+[[nodiscard]] Result<CallFacts> read_facts(const FactSource& source, CallView call);
+
+/// What claims say of the call, for the person who decides; empty: there are none.
+[[nodiscard]] Result<std::optional<std::string>> find_claimed(Store& store, const Call& call);
+/// What the claim that is named there says came of it.
+[[nodiscard]] Result<std::optional<Told>> claimed_result(Store& store, const Call& call);
+
+/// What the model gets of a call that is replayed.
+/// Fails: as Log::read.
+[[nodiscard]] Result<Told> replayed(Store& store, const Call& holder);
 
 }  // namespace perdure::dispatch

@@ -19,7 +19,6 @@
 #include "dispatch/attempts.hpp"
 #include "dispatch/calls.hpp"
 #include "dispatch/decide.hpp"
-#include "dispatch/facts.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/calls.hpp"
@@ -31,9 +30,8 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/recorded.hpp"
+#include "runtime/api/operation.hpp"
 #include "runtime/api/records.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
@@ -71,7 +69,7 @@ Result<std::vector<CallView>> Dispatcher::dispatch_first(Draft& draft,
     auto facts = read_facts(facts_of(writer_), call);
     if (!facts && chosen.empty()) return forward(facts);
     if (!facts) break;
-    Decision decision = decide_on(call, *facts);
+    Decision decision = decide(*facts);
     if (decision.error && chosen.empty()) return std::unexpected(*std::move(decision.error));
     if (decision.action != CallAction::run) break;
     if (auto added = add_attempt(draft, call, false); !added) return forward(added);
@@ -144,11 +142,11 @@ Result<Dispatcher::Step> Dispatcher::begin(const std::vector<CallView>& calls) {
   if (chosen->empty()) {
     auto facts = read_facts(facts_of(writer_), calls.front());
     if (!facts) return forward(facts);
-    return act_on(calls.front(), *facts);
+    return act_on(*facts);
   }
-  auto receipt = writer_.commit(std::move(draft));
-  if (!receipt && lost_a_claim(receipt.error(), *chosen)) return Step::went_on;
-  if (!receipt) return forward(receipt);
+  auto committed = writer_.commit(std::move(draft));
+  if (!committed && lost_a_claim(committed.error(), *chosen)) return Step::went_on;
+  if (!committed) return forward(committed);
   began(*std::move(chosen));
   return Step::went_on;
 }
@@ -169,8 +167,7 @@ Result<Dispatcher::Step> Dispatcher::tell_outcome(const CallView& call) {
   auto known = told_result(writer_.deps().store, call.row);
   if (!known) return forward(known);
   Draft draft = writer_.draft();
-  Records(writer_, draft)
-      .tell(call, call.row.state, {.content = known->text, .is_error = known->is_error});
+  Records(writer_, draft).tell(call, call.row.state, *known);
   ++report_.replayed;
   return commit(std::move(draft));
 }
@@ -213,33 +210,32 @@ Result<std::optional<std::string>> Dispatcher::end_leftovers(const CallView& cal
 }
 
 Result<Dispatcher::Step> Dispatcher::go_on_with(const CallView& call) {
-  auto facts = facts_about(call);
-  if (!facts) return forward(facts);
   const bool is_decided = call.open.is_retried && call.tool != nullptr && call.args;
-  if (!is_decided && facts->maker != Maker::running) {
+  std::optional<std::string> left;
+  if (!is_decided && !attempts_.is_running(call.call())) {
     // It came back while we looked: what it says counts.
     if (attempts_.has_come_back(call.call())) return Step::went_on;
     // There is a verdict only of what was ended before.
-    if (!facts->verdict) {
-      auto left = end_leftovers(call);
-      if (!left) return forward(left);
+    if (!verdicts_.contains({call.call(), call.row.attempts})) {
+      auto ended = end_leftovers(call);
+      if (!ended) return forward(ended);
       // What was cut off says nothing: whoever goes on does it again.
-      if (*left && stop_.stop_requested()) return Step::went_on;
-      facts->left = *std::move(left);
+      if (*ended && stop_.stop_requested()) return Step::went_on;
+      left = *std::move(ended);
     }
   }
-  return act_on(call, *facts);
+  // Last, and right before what is decided by them: ending takes its time, and what is permitted may
+  // change meanwhile.
+  auto facts = facts_about(call);
+  if (!facts) return forward(facts);
+  facts->left = std::move(left);
+  return act_on(*facts);
 }
 
-Decision Dispatcher::decide_on(const CallView& call, const CallFacts& facts) const {
-  return decide(facts, call.tool, writer_.deps().policy.on_doubt, writer_.deps().clock.now());
-}
-
-Result<Dispatcher::Step> Dispatcher::act_on(const CallView& call, const CallFacts& facts) {
-  Decision decision = decide_on(call, facts);
+Result<Dispatcher::Step> Dispatcher::act_on(const CallFacts& facts) {
+  const CallView& call = facts.call;
+  Decision decision = decide(facts);
   if (decision.error) return std::unexpected(*std::move(decision.error));
-  // Nothing is in doubt about a call that was not begun.
-  const CallView* const in_doubt = is_intended(call) ? nullptr : &call;
   Waiting waiting{.call = call.call(),
                   .tool = call.open.tool,
                   .what = Waiting::For::decision,
@@ -261,25 +257,22 @@ Result<Dispatcher::Step> Dispatcher::act_on(const CallView& call, const CallFact
         waiting.what = Waiting::For::time;
         verdicts_.erase({call.call(), call.row.attempts});
       }
-      return park(waiting, in_doubt);
+      return park(call, std::move(waiting));
     case CallAction::ask_approval:
       waiting.what = Waiting::For::approval;
-      return park(waiting, nullptr);
+      return park(call, std::move(waiting));
     case CallAction::ask:
-      return park(waiting, in_doubt);
+      return park(call, std::move(waiting));
     case CallAction::settle:
-      records.settle(call, CallState::succeeded,
-                     {.content = decision.landed.content, .is_error = decision.landed.is_error},
-                     {.who = "verify", .why = decision.why});
+      records.settle_landed(call, std::get<Landed>(*facts.verdict));
       return commit(std::move(draft));
     case CallAction::tell_model:
-      if (!call.open.doubt) records.doubt(call, decision.why, false);
+      if (!call.open.doubt) records.doubt(call, decision.why);
       records.tell_doubt(call, decision.why);
       ++report_.in_doubt;
       return commit(std::move(draft));
     case CallAction::refuse:
-      records.settle(call, CallState::denied, {.content = decision.why, .is_error = true},
-                     {.who = "dispatcher", .why = decision.why});
+      records.refuse(call, decision.why);
       ++report_.refused;
       return commit(std::move(draft));
     case CallAction::give_up:
@@ -299,7 +292,7 @@ Result<void> Dispatcher::add_attempt(Draft& draft, const CallView& call, bool no
 Result<Dispatcher::Step> Dispatcher::run_again(const CallView& call, bool none_landed) {
   Draft draft = writer_.draft();
   if (auto added = add_attempt(draft, call, none_landed); !added) return forward(added);
-  if (auto receipt = writer_.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto committed = writer_.commit(std::move(draft)); !committed) return forward(committed);
   if (call.row.attempts > 0) ++report_.retried;
   began({call});
   return Step::went_on;
@@ -321,25 +314,33 @@ Result<Dispatcher::Step> Dispatcher::ask_verify(const CallView& call) {
   return Step::went_on;
 }
 
-// `in_doubt`: a call of which nobody knows; the log says so, and why.
-Result<Dispatcher::Step> Dispatcher::park(const Waiting& waiting, const CallView* in_doubt) {
+Result<Dispatcher::Step> Dispatcher::park(const CallView& call, Waiting waiting) {
   Draft draft = writer_.draft();
-  if (in_doubt != nullptr) {
+  const State& state = writer_.state();
+  const bool is_news = call.open.doubt != waiting.why;
+  if (!is_intended(call)) {
     ++report_.in_doubt;
-    const bool is_news =
-        in_doubt->row.state == CallState::dispatched || in_doubt->open.doubt != waiting.why;
-    if (is_news)
-      Records(writer_, draft).doubt(*in_doubt, waiting.why, in_doubt->open.ended_at.has_value());
+    const bool is_written = call.row.state == CallState::in_doubt && !is_news;
+    if (!is_written) Records(writer_, draft).doubt(call, waiting.why);
+  } else if (waiting.what == Waiting::For::approval) {
+    if (state.approvals.find(call.call(), call.open.args_digest) == nullptr) {
+      const Approval asked{.call = call.call(),
+                           .args_digest = call.open.args_digest,
+                           .who = "dispatcher",
+                           .why = waiting.why,
+                           .at = writer_.deps().clock.now()};
+      draft.add(appending("approvals", std::string(to_string(asked.decision)), to_json(asked)));
+    }
+  } else if (waiting.what == Waiting::For::decision && is_news) {
+    // The call was never made, and the ledger does not change: what is in doubt is what others did.
+    draft.add(appending("calls", "doubt", to_json(Doubt{.call = call.call(), .why = waiting.why})));
   }
-  if (waiting.what == Waiting::For::approval) ask_approval(draft, waiting);
-  if (waiting.what == Waiting::For::decision && in_doubt == nullptr)
-    ask_about_claim(draft, waiting);
   if (writer_.status() == Status::active || writer_.status() == Status::waiting) {
     draft.stand({.status = Status::waiting, .wait_reason = waiting.why, .wake_at = waiting.until},
                 {.who = "dispatcher"});
   }
-  report_.waiting = waiting;
-  if (auto receipt = writer_.commit(std::move(draft)); !receipt) return forward(receipt);
+  report_.waiting = std::move(waiting);
+  if (auto committed = writer_.commit(std::move(draft)); !committed) return forward(committed);
   return Step::waits;
 }
 
@@ -349,8 +350,7 @@ Result<void> Dispatcher::wake() {
   draft.stand({.status = Status::active},
               {.who = "dispatcher", .why = "no call is waited for any more"});
   draft.batch.sync = Sync::later;
-  if (auto receipt = writer_.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return writer_.commit(std::move(draft));
 }
 
 bool Dispatcher::is_running(Position call) const {
@@ -413,10 +413,10 @@ Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
   if (writer_.deps().policy.cadence.at == Cadence::At::call) {
     draft.batch.checkpoint = NewCheckpoint{.reason = "call"};
   }
-  auto receipt = writer_.commit(std::move(draft));
-  const bool is_refused = !receipt && receipt.error().code == ErrorCode::conflict;
+  auto committed = writer_.commit(std::move(draft));
+  const bool is_refused = !committed && committed.error().code == ErrorCode::conflict;
   if (is_refused && !chosen.empty()) return false;
-  if (!receipt) return forward(receipt);
+  if (!committed) return forward(committed);
   report_.in_doubt += in_doubt;
   if (is_last_synced) next_request_.reset();
   began(std::move(chosen));
@@ -482,26 +482,6 @@ Result<std::vector<CallView>> Dispatcher::open_beside(const std::vector<CallView
   return open;
 }
 
-void Dispatcher::ask_approval(Draft& draft, const Waiting& waiting) {
-  const auto call = writer_.state().open_calls.find(waiting.call);
-  if (call == writer_.state().open_calls.end()) return;
-  const Digest& digest = call->second.args_digest;
-  if (writer_.state().approvals.find(waiting.call, digest) != nullptr) return;
-  const Approval asked{.call = waiting.call,
-                       .args_digest = digest,
-                       .who = "dispatcher",
-                       .why = waiting.why,
-                       .at = writer_.deps().clock.now()};
-  draft.add(appending("approvals", std::string(to_string(asked.decision)), to_json(asked)));
-}
-
-// The call itself was never made, and the ledger does not change: what is in doubt is what others did.
-void Dispatcher::ask_about_claim(Draft& draft, const Waiting& waiting) {
-  const auto call = writer_.state().open_calls.find(waiting.call);
-  if (call == writer_.state().open_calls.end() || call->second.doubt == waiting.why) return;
-  draft.add(appending("calls", "doubt", to_json(Doubt{.call = waiting.call, .why = waiting.why})));
-}
-
 // Nobody will ever know but this process. The model was told already of some that they are in doubt.
 Result<void> Dispatcher::record_late() {
   if (!attempts_.has_late()) return {};
@@ -517,13 +497,11 @@ Result<void> Dispatcher::record_late() {
     draft.stand({.status = Status::active},
                 {.who = "dispatcher", .why = "a call that it waited for has come back"});
   }
-  if (draft.batch.entries.empty()) return {};
-  if (auto receipt = writer_.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return writer_.commit(std::move(draft));
 }
 
 Result<Dispatcher::Step> Dispatcher::commit(Draft draft) {
-  if (auto receipt = writer_.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto committed = writer_.commit(std::move(draft)); !committed) return forward(committed);
   return Step::went_on;
 }
 

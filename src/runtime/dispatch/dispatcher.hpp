@@ -1,5 +1,6 @@
 // Makes the calls of a session, one after the other, and finds out about those of which nobody
-// knows. Facts are gathered in facts.hpp, decisions are made in decide.hpp; what is written is in calls.hpp.
+// knows. Facts are gathered in facts.hpp, decisions are made in decide.hpp; what is written is in
+// calls.hpp.
 //
 // Nothing acts before the commit that dispatches it is known to be there. What happens between
 // that commit and the one of its outcome is what a crash leaves in doubt.
@@ -23,7 +24,6 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
@@ -37,7 +37,8 @@ class Dispatcher {
 
   /// What of these starts with the draft: the first, or the first few if they only read. They are
   /// to be passed to `began` when the draft is committed.
-  /// Fails: as read_facts of the first; `unavailable` if the policy throws about it. Those before one of which that cannot be said start.
+  /// Fails: as read_facts of the first; `unavailable` if the policy throws about it. Those before
+  /// one of which that cannot be said start.
   [[nodiscard]] Result<std::vector<CallView>> dispatch_first(Draft& draft,
                                                              const std::vector<CallView>& calls);
   void began(std::vector<CallView> calls);
@@ -50,13 +51,13 @@ class Dispatcher {
   void drop_next_request() { next_request_.reset(); }
 
   /// Adds to the draft that calls which were not begun never will be, and forgets them: those that
-  /// are intended are `cancelled`, and the model is told why; of those that are dispatched it is told
-  /// that they were not started. How many.
+  /// are intended are `cancelled`, and the model is told why; of those that are dispatched it is
+  /// told that they were not started. How many.
   /// Fails: as the ledger's readers, and then leaves all as it was.
   [[nodiscard]] Result<std::size_t> cancel_unbegun(Draft& draft, const std::string& why);
 
-  /// Waits for attempts that still run, at most so long (empty: as long as it takes), and records what
-  /// they say if that can be done. Whether all have ended; if not, all else is as it was.
+  /// Waits for attempts that still run, at most so long (empty: as long as it takes), and records
+  /// what they say if that can be done. Whether all have ended; if not, all else is as it was.
   [[nodiscard]] bool end(std::optional<Duration> patience = {});
   /// The calls whose attempts still run.
   [[nodiscard]] std::vector<Position> running() const { return attempts_.running(); }
@@ -70,8 +71,8 @@ class Dispatcher {
   /// Whether an attempt of this process runs, or is about to.
   [[nodiscard]] bool is_running(Position call) const;
 
-  /// Asks the call's tool, which can be asked, whether it took effect; writes nothing. As long as its
-  /// timeout lasts, or whoever runs the calls does not stop.
+  /// Asks the call's tool, which can be asked, whether it took effect; writes nothing. As long as
+  /// its timeout lasts, or whoever runs the calls does not stop.
   /// Fails: as the ledger's readers; `lease_lost` if this worker may not act any more.
   [[nodiscard]] Result<Verdict> verify(const CallView& call);
 
@@ -92,19 +93,17 @@ class Dispatcher {
   [[nodiscard]] Result<Step> begin(const std::vector<CallView>& calls);
   [[nodiscard]] Result<Step> tell_outcome(const CallView& call);
   [[nodiscard]] Result<Step> go_on_with(const CallView& call);
-  [[nodiscard]] Result<Step> act_on(const CallView& call, const CallFacts& facts);
+  [[nodiscard]] Result<Step> act_on(const CallFacts& facts);
   [[nodiscard]] Result<Step> run_again(const CallView& call, bool none_landed);
   [[nodiscard]] Result<void> add_attempt(Draft& draft, const CallView& call, bool none_landed);
   [[nodiscard]] Result<Step> replay(const CallView& call, const Call& holder);
-  [[nodiscard]] Decision decide_on(const CallView& call, const CallFacts& facts) const;
   [[nodiscard]] Result<Step> ask_verify(const CallView& call);
-  [[nodiscard]] Result<Step> park(const Waiting& waiting, const CallView* in_doubt);
+  /// It waits, and the log says for what.
+  [[nodiscard]] Result<Step> park(const CallView& call, Waiting waiting);
   [[nodiscard]] Result<void> run_started();
   [[nodiscard]] Result<bool> record_all(const std::vector<CallView>& calls,
                                         const std::vector<Ended>& ended, bool with_next);
   [[nodiscard]] Result<std::vector<CallView>> open_beside(const std::vector<CallView>& calls);
-  void ask_approval(Draft& draft, const Waiting& waiting);
-  void ask_about_claim(Draft& draft, const Waiting& waiting);
   [[nodiscard]] Result<void> wake();
   /// With what this process knows of the call's attempts.
   [[nodiscard]] Result<CallFacts> facts_about(const CallView& call);

@@ -1,7 +1,5 @@
 // Keys: which calls are one operation, and which are not.
 
-#include "runtime/api/key.hpp"
-
 #include <gtest/gtest.h>
 #include <string>
 #include <string_view>
@@ -10,6 +8,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "runtime/api/operation.hpp"
 
 namespace perdure::dispatch {
 namespace {

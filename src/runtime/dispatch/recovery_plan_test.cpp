@@ -140,6 +140,22 @@ TEST_P(RecoveryPlanTest, AReadAtItsLimitIsGivenUp) {
   EXPECT_EQ(state_of(call()), CallState::failed);
 }
 
+// The ledger has the call, whatever became of the log.
+TEST_P(RecoveryPlanTest, ACallWhoseIntentCannotBeReadIsInThePlanThoughNothingElseIsOpen) {
+  leave(tool("pay"));
+  const Tools known = must(Tools::of(tools));
+  State state = must(read_state(*store, id, Point::head()));
+  state.open_calls.clear();
+
+  const RecoveryPlan plan =
+      must(plan_recovery(*store, must(store->sessions().read(id)), state,
+                         {.tools = &known, .policy = {}, .now = clock.now()}));
+
+  ASSERT_EQ(plan.calls.size(), 1U);
+  EXPECT_EQ(plan.calls.front().call.position, call());
+  EXPECT_EQ(plan.calls.front().action, CallAction::ask);
+}
+
 TEST_P(RecoveryPlanTest, SomebodysDecisionToRunItOnceMoreCounts) {
   leave(tool("pay"));
   EXPECT_TRUE(resume().waiting);

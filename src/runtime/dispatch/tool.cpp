@@ -1,7 +1,13 @@
-// What follows from a tool's declarations, and which of them contradict each other.
+// What follows from a tool's declarations, which of them contradict each other, and which operation a
+// call of it is. A call that left a default out and one that wrote it down are the same operation;
+// 1 and 1.0 are; two 64-bit numbers that one double would stand for are not.
 
 #include "perdure/runtime/tool.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <fmt/format.h>
 #include <optional>
 #include <string>
@@ -9,15 +15,27 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/json_text.hpp"
+#include "core/api/sha256.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/fields.hpp"
+#include "runtime/api/operation.hpp"
 
 namespace perdure {
 namespace {
+
+constexpr std::array repeats = {
+    std::pair{Repeat::each_call, std::string_view("each_call")},
+    std::pair{Repeat::once_per_session, std::string_view("once_per_session")},
+    std::pair{Repeat::once_per_store, std::string_view("once_per_store")},
+};
 
 bool only_reads(const Tool& tool) {
   return tool.side_effects && !tool.side_effects->write && !tool.side_effects->mutate;
@@ -48,25 +66,8 @@ std::string contradiction_in(const Tool& tool) {
 
 }  // namespace
 
-std::string_view to_string(Repeat repeat) {
-  switch (repeat) {
-    case Repeat::each_call:
-      return "each_call";
-    case Repeat::once_per_session:
-      return "once_per_session";
-    case Repeat::once_per_store:
-      return "once_per_store";
-  }
-  return "";
-}
-
-std::optional<Repeat> repeat_from(std::string_view text) {
-  for (const Repeat repeat :
-       {Repeat::each_call, Repeat::once_per_session, Repeat::once_per_store}) {
-    if (to_string(repeat) == text) return repeat;
-  }
-  return std::nullopt;
-}
+std::string_view to_string(Repeat repeat) { return values::word_of(repeats, repeat); }
+std::optional<Repeat> repeat_from(std::string_view text) { return values::value_of(repeats, text); }
 
 EffectClass effect_class_of(const Tool& tool) {
   if (only_reads(tool)) return EffectClass::read_only;
@@ -99,3 +100,106 @@ const Tool* Tools::find(std::string_view name) const {
 }
 
 }  // namespace perdure
+
+namespace perdure::dispatch {
+namespace {
+
+Json with_defaults(Json args, const Json& schema) {
+  const Json* properties = schema.find("properties");
+  if (properties == nullptr || !properties->is_object() || !args.is_object()) return args;
+  for (const auto& [key, property] : *properties->as_object()) {
+    const Json* given = args.find(key);
+    const Json* standard = property.find("default");
+    if (given == nullptr && standard == nullptr) continue;
+    args.set(key, with_defaults(given != nullptr ? *given : *standard, property));
+  }
+  return args;
+}
+
+constexpr std::uint64_t key_version = 3;
+
+// RFC 6901, through objects: an index into a list names no operation.
+const Json* find_in_objects(const Json& json, std::string_view pointer) {
+  const Json* at = &json;
+  while (at != nullptr && !pointer.empty()) {
+    pointer.remove_prefix(1);
+    const auto end = std::min(pointer.find('/'), pointer.size());
+    at = at->find(pointer_name(pointer.substr(0, end)));
+    pointer.remove_prefix(end);
+  }
+  return at;
+}
+
+std::string scope_of(Repeat repeat, const Place& place) {
+  switch (repeat) {
+    case Repeat::each_call:
+      return fmt::format("call {}:{} {}", place.session, place.call, place.nonce);
+    case Repeat::once_per_session:
+      return fmt::format("session {} {}", place.root, place.root_nonce);
+    case Repeat::once_per_store:
+      return "store";
+  }
+  return {};
+}
+
+Digest key_of(std::string_view tool, const Operation& operation) {
+  Sha256 hash;
+  hash.update_number(key_version);
+  hash.update_sized(operation.scope);
+  hash.update_sized(tool);
+  hash.update_sized(to_hex(operation.name.value_or(operation.args)));
+  return hash.finish();
+}
+
+Json complete_args(const Tool& tool, const Json& args) {
+  const auto schema = parse_json(tool.input_schema);
+  return schema ? with_defaults(args, *schema) : args;
+}
+
+}  // namespace
+
+Result<Operation> operation_of(const Tool& tool, const Json& args, const Place& place) {
+  if (tool.repeat == Repeat::once_per_session && place.root_nonce.empty()) {
+    return fail(ErrorCode::corrupted,
+                fmt::format("whether {} was done before cannot be known: the record of where this "
+                            "session comes from is lost. Fork it with fresh effects to do it again",
+                            tool.name));
+  }
+  const Json complete = complete_args(tool, args);
+  auto all = canonical_json(complete);
+  if (!all) return forward(all);
+  Operation operation{.args = sha256(*all), .scope = scope_of(tool.repeat, place)};
+  if (!tool.business_key.empty()) {
+    const Json* named = find_in_objects(complete, tool.business_key);
+    if (named == nullptr || named->is_null()) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("the arguments of {} lack {}, which names the operation", tool.name,
+                              tool.business_key));
+    }
+    auto text = canonical_json(*named);
+    if (!text) return forward(text);
+    operation.name = sha256(*text);
+  }
+  operation.key = key_of(tool.name, operation);
+  return operation;
+}
+
+Operation operation_in(const OpenCall& call, const Place& place) {
+  const Repeat repeat = repeat_from(call.repeat).value_or(Repeat::each_call);
+  Operation operation{
+      .args = call.args_digest, .name = call.operation, .scope = scope_of(repeat, place)};
+  operation.key = key_of(call.tool, operation);
+  return operation;
+}
+
+Result<Digest> args_digest_of(const Tool& tool, const Json& args) {
+  auto all = canonical_json(complete_args(tool, args));
+  if (!all) return forward(all);
+  return sha256(*all);
+}
+
+std::string vendor_key(const Digest& key, std::int64_t failures) {
+  return failures == 0 ? to_hex(key) : fmt::format("{}-{}", to_hex(key), failures);
+}
+
+}  // namespace perdure::dispatch

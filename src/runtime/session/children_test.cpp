@@ -22,6 +22,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
@@ -240,7 +241,10 @@ TEST_P(ChildrenTest, GiveBackWhatTheyDidNotSpendOnce) {
   must(c.finish("the answer"));
   must(c.finish("the answer"));
   EXPECT_EQ(mails("p"), 1U);
-  must(Mail(store, p.id()).child_result(must(MessageId::parse("again")), *c.state().end));
+  must(store.inbox().post({.session = p.id(),
+                           .id = must(MessageId::parse("again")),
+                           .kind = "child_result",
+                           .body = Body::from_text(to_json(*c.state().end))}));
   EXPECT_EQ(must(p.take_inbox()), 2U);
 
   EXPECT_EQ(p.state().budget.available(), 920);

@@ -21,6 +21,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

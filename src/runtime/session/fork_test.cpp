@@ -80,7 +80,7 @@ TEST_P(ForkTest, IsToldOfTheLastOfManyEffects) {
   begin({});
   constexpr int many = 1001;
   Batch batch{.id = mint<BatchTag>(ids), .expected_head = session->state().head};
-  const std::string intent = to_json(Intent{.tool = "send", .repeat = "each_call"});
+  const std::string intent = to_json(OpenCall{.tool = "send", .repeat = "each_call"});
   for (Position call = batch.expected_head + 1; call <= batch.expected_head + many; ++call) {
     batch.entries.push_back(
         {.channel = "calls", .kind = "intent", .body = Body::from_text(intent)});

@@ -18,7 +18,6 @@
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
 #include "session/parts.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {
@@ -150,7 +149,7 @@ TEST_P(LinesTest, AForkOfALongSessionListsAllThatItWouldDoAgain) {
   SessionWriter& writer = session->parts().writer;
   Draft draft = writer.draft();
   for (int i = 0; i < 1'200; ++i) {
-    const Intent intent{.tool = "pay", .repeat = std::string(to_string(Repeat::each_call))};
+    const OpenCall intent{.tool = "pay", .repeat = std::string(to_string(Repeat::each_call))};
     const Position call = draft.add(appending("calls", "intent", to_json(intent)));
     draft.batch.calls.emplace_back(Intend{.call = call, .args = call, .tool = "pay"});
     draft.batch.calls.emplace_back(Dispatch{.call = call});

@@ -23,7 +23,6 @@
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
 #include "session/parts.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {

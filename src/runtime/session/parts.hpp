@@ -18,7 +18,6 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {
@@ -30,12 +29,6 @@ struct SessionParts {
   dispatch::Dispatcher dispatcher;  ///< After `held`: its attempts end before the lease does.
   std::optional<Parent> parent{};   ///< Of a child.
 };
-
-/// Fails: `not_found` if no such call is open.
-[[nodiscard]] Result<dispatch::CallView> find_open(SessionWriter& writer, Position call);
-
-/// Fails: as find_open; `conflict` if it is not in doubt, or its attempt still runs.
-[[nodiscard]] Result<dispatch::CallView> find_in_doubt(SessionParts& parts, Position call);
 
 /// What a person decided about a call before it is made.
 struct CallApproval {
@@ -85,9 +78,6 @@ struct Ending {
 /// Fails: as Inbox::post; a parent that is gone is not an error.
 [[nodiscard]] Result<void> tell_parent(const SessionParts& parts);
 
-/// What a child's end changes in its parent; nothing, if it was told before.
-void add_result(Draft& draft, Accounts& accounts, const ChildEnd& end);
-
 /// Looks for children that ended and could not tell.
 /// Fails: as Sessions::read, as Store::commit.
 [[nodiscard]] Result<void> ask_children(SessionParts& parts);
@@ -106,11 +96,6 @@ inline constexpr std::string_view ended_worker_kind = "ended_worker";
 /// note about the same worker changes nothing.
 /// Fails: as Ledger::list and Inbox::post.
 [[nodiscard]] Result<void> note_ended_worker(Store& store, const SessionSummary& row);
-
-/// Writes what the note means. Reads can be run again anyway: nothing is written about them.
-/// Fails: as the ledger's readers.
-[[nodiscard]] Result<void> add_ended_worker(SessionWriter& writer, Draft& draft,
-                                            std::string_view note);
 
 /// What a mail does besides being moved to the log; nothing where it makes no sense or comes too late.
 /// Fails: as the ledger's readers.

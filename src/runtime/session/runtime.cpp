@@ -20,7 +20,7 @@
 #include "core/api/guarded.hpp"
 #include "core/api/own_process.hpp"
 #include "dispatch/calls.hpp"
-#include "dispatch/carried.hpp"
+#include "dispatch/intents.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
@@ -33,11 +33,10 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/worker.hpp"
 #include "session/parts.hpp"
-#include "state/read_log.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {
@@ -115,7 +114,7 @@ Result<Session> Runtime::hold(Grip grip, SessionSummary row) {
   if (!writer.state().origin) {
     Draft draft = writer.draft();
     if (auto added = add_beginning(writer, row.parent, draft); !added) return forward(added);
-    if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+    if (auto begun = writer.commit(std::move(draft)); !begun) return forward(begun);
   }
   if (row.parent && row.parent->lineage == Lineage::child) parts->parent = row.parent;
   return Session(std::move(parts));
@@ -155,8 +154,8 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
     complete(input, parts->writer);
     draft.add(appending("transcript", "message", to_json(input)));
   }
-  auto receipt = parts->writer.begin({.id = id, .annotation = spec.annotation}, std::move(draft));
-  if (!receipt) return forward(receipt);
+  auto begun = parts->writer.begin({.id = id, .annotation = spec.annotation}, std::move(draft));
+  if (!begun) return forward(begun);
   return Session(std::move(parts));
 }
 
@@ -238,9 +237,7 @@ Result<void> Runtime::begin_fork(const NewSession& fork, const ForkSpec& spec, S
   SessionWriter& writer = (*parts)->writer;
   auto carried = dispatch::carry(writer, draft, state, calls, fresh ? &*fresh : nullptr);
   if (!carried) return carried;
-  auto receipt = writer.begin(fork, std::move(draft), std::move(state));
-  if (!receipt) return forward(receipt);
-  return {};
+  return writer.begin(fork, std::move(draft), std::move(state));
 }
 
 Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& spec) {
@@ -255,7 +252,8 @@ Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& sp
       .annotation = spec.annotation,
       .origin = NewSession::Origin{
           .session = from, .at = at_position(state->head), .lineage = Lineage::fork}};
-  if (spec.changes_anything() || !forked->calls.empty()) {
+  // Else the fork is only a row: there is nothing to write into its line.
+  if (spec.fresh_effects || spec.system_prompt || spec.model || !forked->calls.empty()) {
     auto begun = begin_fork(made, spec, *std::move(state), forked->calls);
     if (!begun) return forward(begun);
   } else if (auto row = store_.sessions().create(made); !row) {
@@ -288,7 +286,7 @@ Result<bool> give_up_request(SessionWriter& writer) {
                                                  : "its response was lost",
                        .may_be_paid = *is_lost};
   if (auto added = add_end_of_request(draft, request, budget, end); !added) return forward(added);
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  if (auto done = writer.commit(std::move(draft)); !done) return forward(done);
   return *is_lost;
 }
 
@@ -305,12 +303,10 @@ Result<void> put_begun_calls_in_doubt(SessionWriter& writer) {
     if (call.is_read_only()) {
       records.settle(call, CallState::failed, {.content = why, .is_error = true}, {.why = why});
     } else {
-      records.doubt(call, why, call.open.ended_at.has_value());
+      records.doubt(call, why);
     }
   }
-  if (draft.batch.entries.empty()) return {};
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return writer.commit(std::move(draft));
 }
 
 }  // namespace

@@ -36,8 +36,6 @@
 #include "runtime/api/records.hpp"
 #include "session/parts.hpp"
 #include "session/scratch_folder.hpp"
-#include "state/read_log.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {
@@ -86,10 +84,11 @@ Result<void> write_all(const Descriptor& file, const std::string& place, std::st
 }
 
 Result<std::string> read_all(const Descriptor& file, const std::string& place, std::size_t size) {
+  if (size > scratch_value_bytes_max) {
+    return refuse(place, fmt::format("is longer than a note: {} bytes", scratch_value_bytes_max));
+  }
   std::string bytes(size + 1, '\0');
-  std::size_t got = 0;
-  while (got <= scratch_value_bytes_max) {
-    if (got == bytes.size()) bytes.resize(2 * bytes.size());
+  for (std::size_t got = 0; got < bytes.size();) {
     const ssize_t n = ::read(file.get(), bytes.data() + got, bytes.size() - got);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return cannot("read", place);
@@ -99,7 +98,7 @@ Result<std::string> read_all(const Descriptor& file, const std::string& place, s
     }
     got += static_cast<std::size_t>(n);
   }
-  return refuse(place, fmt::format("is longer than a note: {} bytes", scratch_value_bytes_max));
+  return refuse(place, "was changed a moment ago");
 }
 
 // Absent is no error: then it is not open.
@@ -238,11 +237,7 @@ Result<void> add_change(const SessionWriter& writer, Draft& draft, ScratchEntry 
 
 Result<void> commit_change(SessionWriter& writer, const std::string& key,
                            const std::optional<std::string>& text) {
-  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
-  Draft draft = writer.draft();
-  if (auto added = add_change(writer, draft, {.key = key}, text); !added) return added;
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return writer.write([&](Draft& draft) { return add_change(writer, draft, {.key = key}, text); });
 }
 
 Digest content_of(const ScratchValue& value) {
@@ -345,9 +340,7 @@ Result<void> take_edits_in(SessionWriter& writer, const Look& look) {
     auto added = add_change(writer, draft, {.key = key, .by = "outside"}, file.text);
     if (!added) return added;
   }
-  if (draft.batch.entries.empty()) return {};
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return writer.commit(std::move(draft));
 }
 
 // All that is in `look`, and differs from the log now, is an old note: edits were taken in.

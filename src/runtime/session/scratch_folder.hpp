@@ -1,9 +1,19 @@
-// A session's notes as files of a folder: `<root>/<session id>/<key>.txt`. The rule is in
-// perdure/runtime/state.hpp.
+// A session's notes as files of a folder: `<root>/<session id>/<key>.txt` (an id with other characters
+// than a key's gives `%` and its SHA-256). They are written at the end of a turn, each replaced by a
+// rename, and read at a resume. The log is the truth, and a file is compared with it by its digest:
+//   - a content that the log recorded for the key, on any line of the session, is an old file, and is
+//     replaced;
+//   - any other content was edited by hand, and wins: it becomes an entry by "outside", and what it
+//     replaces stays in the log;
+//   - a missing file says nothing, and is written again. To empty a note, empty its file.
+// So wherever a process dies, between a commit and a rename or between two renames, nothing is taken
+// for an edit that was not one. After a store was restored from a backup, newer files count as edited
+// by hand. What cannot be read as a note (a link, too many bytes, not UTF-8) is named and left alone.
+// A session of the same id in another store has the same folder: give it another root.
 //
 // The root is the user's choice, and may lie behind links; it must be ours, and closed to others.
-// Beneath it every name is looked up in the open folder, never by path, and no link is followed:
-// what somebody puts there, or does to the path meanwhile, does not lead us elsewhere.
+// Beneath it every name is looked up in the open folder, never by path, and no link is followed: what
+// others put there, or do to the path meanwhile, does not lead us elsewhere.
 
 #pragma once
 

@@ -19,7 +19,6 @@
 
 #include "core/api/own_process.hpp"
 #include "dispatch/calls.hpp"
-#include "dispatch/carried.hpp"
 #include "dispatch/intents.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -36,10 +35,10 @@
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/commit.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
-#include "runtime/api/status_entry.hpp"
 #include "session/parts.hpp"
-#include "writer/draft.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {
@@ -48,10 +47,12 @@ namespace {
 constexpr std::size_t mails_max = 100;  // In one commit.
 
 Result<Position> commit_one(SessionWriter& writer, NewEntry entry) {
-  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
-  Draft draft = writer.draft();
-  const Position position = draft.add(std::move(entry));
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  Position position = 0;
+  auto written = writer.write([&](Draft& draft) -> Result<void> {
+    position = draft.add(std::move(entry));
+    return {};
+  });
+  if (!written) return forward(written);
   return position;
 }
 
@@ -118,13 +119,15 @@ Result<Position> Session::set(const std::string& channel, Body body,
   if (stands && has_ended(stands->status)) {
     return fail(ErrorCode::invalid_argument, "to end a session, set its status alone");
   }
-  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
-  if (stands && parts_->writer.has_ended()) return refuse_reopening(status());
-  Draft draft = parts_->writer.draft();
-  const Position position = draft.add(
-      {.channel = channel, .kind = "value", .fold = Fold::replace, .body = std::move(body)});
-  if (stands) draft.stand(*stands);
-  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  Position position = 0;
+  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
+    if (stands && parts_->writer.has_ended()) return refuse_reopening(status());
+    position = draft.add(
+        {.channel = channel, .kind = "value", .fold = Fold::replace, .body = std::move(body)});
+    if (stands) draft.stand(*stands);
+    return {};
+  });
+  if (!written) return forward(written);
   return position;
 }
 
@@ -137,69 +140,69 @@ Result<Position> Session::set(const Plan& plan) {
 }
 
 Result<void> Session::set_agent(const AgentChange& change, const Setup& setup) {
-  if (auto known = parts_->writer.settle_unknown_commit(); !known) return known;
-  Draft draft = parts_->writer.draft();
-  draft.add(appending("origin", "agent", to_json(change)));
-  // Whose it is now stands in one entry, and is found without the log before it.
-  Origin origin = state().origin.value_or(Origin{});
-  origin.agent_digest = change.agent_digest;
-  draft.add(replacing("origin", "origin", to_json(origin)));
-  draft.add(replacing("setup", "setup", to_json(setup)));
-  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return parts_->writer.write([&](Draft& draft) -> Result<void> {
+    draft.add(appending("origin", "agent", to_json(change)));
+    // Whose it is now stands in one entry, and is found without the log before it.
+    Origin origin = state().origin.value_or(Origin{});
+    origin.agent_digest = change.agent_digest;
+    draft.add(replacing("origin", "origin", to_json(origin)));
+    draft.add(replacing("setup", "setup", to_json(setup)));
+    return {};
+  });
 }
 
 Result<std::int64_t> Session::count(const std::string& counter, std::int64_t by) {
-  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
-  Counters counters = state().counters;
-  auto number = add(counters, counter, by);
-  if (!number) return number;
-  auto position = commit_one(parts_->writer, replacing("counters", "counters", to_json(counters)));
-  if (!position) return forward(position);
+  Result<std::int64_t> number = 0;
+  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
+    Counters counters = state().counters;
+    number = add(counters, counter, by);
+    if (!number) return forward(number);
+    draft.add(replacing("counters", "counters", to_json(counters)));
+    return {};
+  });
+  if (!written) return forward(written);
   return number;
 }
 
 Result<Version> Session::checkpoint(const NewCheckpoint& note) {
-  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
-  Draft draft = parts_->writer.draft();
-  draft.batch.checkpoint = note;
-  auto receipt = parts_->writer.commit(std::move(draft));
-  if (!receipt) return forward(receipt);
-  return *receipt->version;
+  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
+    draft.batch.checkpoint = note;
+    return {};
+  });
+  if (!written) return forward(written);
+  return parts_->writer.version();
 }
 
 Result<void> Session::set_status(const StatusChange& change, const std::string& who,
                                  const std::string& why) {
-  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
-  if (parts_->writer.has_ended() && change.status != status()) return refuse_reopening(status());
-  if (change.status == Status::completed || change.status == Status::failed) {
-    if (auto settled = check_all_settled(parts_->writer); !settled) return settled;
-  }
-  Draft draft = parts_->writer.draft();
-  draft.stand(change, {.who = who, .why = why});
-  if (change.status == Status::cancelled) {
-    auto cancelled = parts_->dispatcher.cancel_unbegun(draft, of_cancelled_session);
-    if (!cancelled) return forward(cancelled);
-  }
-  if (parts_->parent && has_ended(change.status) && !parts_->writer.has_ended()) {
+  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
+    const bool had_ended = parts_->writer.has_ended();
+    if (had_ended && change.status != status()) return refuse_reopening(status());
+    if (change.status == Status::completed || change.status == Status::failed) {
+      if (auto settled = check_all_settled(parts_->writer); !settled) return settled;
+    }
+    draft.stand(change, {.who = who, .why = why});
+    if (change.status == Status::cancelled) {
+      auto cancelled = parts_->dispatcher.cancel_unbegun(draft, of_cancelled_session);
+      if (!cancelled) return forward(cancelled);
+    }
+    if (!parts_->parent || !has_ended(change.status) || had_ended) return {};
     Budget budget = state().budget;
-    auto added = add_end(*parts_, draft, budget, {.change = change, .result = change.wait_reason});
-    if (!added) return added;
-  }
-  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
+    return add_end(*parts_, draft, budget, {.change = change, .result = change.wait_reason});
+  });
+  if (!written) return written;
   return tell_parent(*parts_);
 }
 
 Result<void> Session::reopen(const std::string& who, const std::string& why) {
-  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
-  if (!parts_->writer.has_ended()) {
-    return fail(ErrorCode::conflict,
-                fmt::format("the session is {}: there is nothing to reopen", to_string(status())));
-  }
-  Draft draft = parts_->writer.draft();
-  draft.stand({.status = Status::active}, {.who = who, .why = why});
-  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return parts_->writer.write([&](Draft& draft) -> Result<void> {
+    if (!parts_->writer.has_ended()) {
+      return fail(ErrorCode::conflict, fmt::format("the session is {}: there is nothing to reopen",
+                                                   to_string(status())));
+    }
+    draft.stand({.status = Status::active}, {.who = who, .why = why});
+    return {};
+  });
 }
 
 Result<void> Session::annotate(const Annotation& part) {
@@ -241,32 +244,30 @@ Result<void> Session::close(std::optional<Duration> patience) {
 }
 
 Result<void> Session::rewind(Point point) {
-  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
-  if (auto settled = check_all_settled(parts_->writer); !settled) return settled;
-  Store& store = parts_->writer.deps().store;
-  auto there = dispatch::read_own_step(store, id(), point);
-  if (!there) return forward(there);
-  Draft draft = parts_->writer.draft();
-  draft.batch.branch_from = there->head == 0 ? point : Point::position(there->head);
-  // What it came to is on the line that is left, and so is what it cost.
-  if (there->request) {
-    auto ended = add_end_of_request(draft, there->request->request, there->budget,
-                                    {.why = "the session went back"});
-    if (!ended) return ended;
-  }
-  if (const auto kept = carried_over(there->budget, state().budget)) {
-    draft.add(appending("budget", std::string(to_string(kept->change)), to_json(*kept)));
-  }
-  // Going back changes what was said, not the session's status.
-  if (parts_->writer.status_in(*there) != status()) {
-    draft.add(
-        status_entry({.status = status(),
-                      .who = lease().worker.text(),
-                      .why = fmt::format("as before the session went back to {}", there->head)}));
-  }
-  if (auto carried = dispatch::carry_back(parts_->writer, draft, *there); !carried) return carried;
-  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  SessionWriter& writer = parts_->writer;
+  return writer.write([&](Draft& draft) -> Result<void> {
+    if (auto settled = check_all_settled(writer); !settled) return settled;
+    auto there = dispatch::read_whole_step(writer.deps().store, id(), point, true);
+    if (!there) return forward(there);
+    draft.batch.branch_from = there->head == 0 ? point : Point::position(there->head);
+    // What it came to is on the line that is left, and so is what it cost.
+    if (there->request) {
+      auto ended = add_end_of_request(draft, there->request->request, there->budget,
+                                      {.why = "the session went back"});
+      if (!ended) return ended;
+    }
+    if (const auto kept = carried_over(there->budget, state().budget)) {
+      draft.add(appending("budget", std::string(to_string(kept->change)), to_json(*kept)));
+    }
+    // Going back changes what was said, not the session's status.
+    if (writer.status_in(*there) != status()) {
+      draft.add(
+          status_entry({.status = status(),
+                        .who = lease().worker.text(),
+                        .why = fmt::format("as before the session went back to {}", there->head)}));
+    }
+    return dispatch::carry_back(writer, draft, *there);
+  });
 }
 
 namespace {
@@ -388,38 +389,37 @@ Result<Response> build_response(SessionParts& parts, const Message& response, co
   return made;
 }
 
+void add_input(const SessionWriter& writer, Draft& draft, Message input) {
+  complete(input, writer);
+  draft.add(appending("transcript", "message", to_json(input)));
+}
+
 }  // namespace
 
 Result<void> Session::record_request(const RequestSpec& request, std::optional<Message> input) {
   SessionWriter& writer = parts_->writer;
-  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
-  if (auto goes_on = writer.check_goes_on(); !goes_on) return goes_on;
-  auto unanswered =
-      dispatch::has_unanswered(writer.deps().store, writer.lease().session, writer.state());
-  if (!unanswered) return forward(unanswered);
-  if (*unanswered) {
-    return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
-  }
-  const Request* const ahead = written_ahead(writer);
-  if (writer.state().request && ahead == nullptr) {
-    return fail(ErrorCode::conflict, "a request is open: record its response first");
-  }
-  Draft draft = writer.draft();
-  Budget budget = writer.state().budget;
-  // What is on disk covers it: that it is sent, and for how much less, need not be there before.
-  const bool is_covered =
-      ahead != nullptr && !input && reserved_by(budget, *ahead) >= request.reserve_micros;
-  if (is_covered) draft.batch.sync = Sync::later;
-  if (input) {
-    complete(*input, writer);
-    draft.add(appending("transcript", "message", to_json(*input)));
-  }
-  Request sent;
-  if (ahead != nullptr) sent.reservation = ahead->reservation;
-  auto added = add_request(draft, writer.deps().ids, budget, new_request(request, sent));
-  if (!added) return forward(added);
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return writer.write([&](Draft& draft) -> Result<void> {
+    if (auto goes_on = writer.check_goes_on(); !goes_on) return goes_on;
+    auto unanswered =
+        dispatch::has_unanswered(writer.deps().store, writer.lease().session, writer.state());
+    if (!unanswered) return forward(unanswered);
+    if (*unanswered) {
+      return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
+    }
+    const Request* const ahead = written_ahead(writer);
+    if (writer.state().request && ahead == nullptr) {
+      return fail(ErrorCode::conflict, "a request is open: record its response first");
+    }
+    Budget budget = writer.state().budget;
+    // What is on disk covers it: that it is sent, and for how much less, need not be there before.
+    const bool is_covered =
+        ahead != nullptr && !input && reserved_by(budget, *ahead) >= request.reserve_micros;
+    if (is_covered) draft.batch.sync = Sync::later;
+    if (input) add_input(writer, draft, *std::move(input));
+    Request sent;
+    if (ahead != nullptr) sent.reservation = ahead->reservation;
+    return add_request(draft, writer.deps().ids, budget, new_request(request, sent));
+  });
 }
 
 Result<Position> Session::record_response(Message response, const Usage& usage,
@@ -442,12 +442,12 @@ Result<Position> Session::record_response(Message response, const Usage& usage,
     auto made = build_response(*parts_, response, usage, extras, with_dispatch);
     if (!made && with_dispatch) continue;
     if (!made) return forward(made);
-    auto receipt = writer.commit(std::move(made->draft));
+    auto done = writer.commit(std::move(made->draft));
     // Whatever keeps a call from beginning with it is found out when the calls are run; mostly
     // another one has its key.
-    const bool is_refused = !receipt && receipt.error().code == ErrorCode::conflict;
+    const bool is_refused = !done && done.error().code == ErrorCode::conflict;
     if (is_refused && !made->begun.empty()) continue;
-    if (!receipt) return forward(receipt);
+    if (!done) return forward(done);
     parts_->dispatcher.began(std::move(made->begun));
     return made->position;
   }
@@ -456,19 +456,16 @@ Result<Position> Session::record_response(Message response, const Usage& usage,
 
 Result<void> Session::abandon_request(const std::string& why, bool may_be_paid) {
   SessionWriter& writer = parts_->writer;
-  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
-  if (!writer.state().request) return fail(ErrorCode::conflict, "no request is open");
-  parts_->dispatcher.drop_next_request();
-  Draft draft = writer.draft();
-  Budget budget = writer.state().budget;
-  const Request& request = writer.state().request->request;
-  Result<bool> is_unsent = !may_be_paid || written_ahead(writer) != nullptr;
-  if (!*is_unsent) is_unsent = is_known_unsent(writer.deps().store, request);
-  if (!is_unsent) return forward(is_unsent);
-  const RequestEnd end{.why = why, .may_be_paid = !*is_unsent};
-  if (auto added = add_end_of_request(draft, request, budget, end); !added) return added;
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return writer.write([&](Draft& draft) -> Result<void> {
+    if (!writer.state().request) return fail(ErrorCode::conflict, "no request is open");
+    parts_->dispatcher.drop_next_request();
+    Budget budget = writer.state().budget;
+    const Request& request = writer.state().request->request;
+    Result<bool> is_unsent = !may_be_paid || written_ahead(writer) != nullptr;
+    if (!*is_unsent) is_unsent = is_known_unsent(writer.deps().store, request);
+    if (!is_unsent) return forward(is_unsent);
+    return add_end_of_request(draft, request, budget, {.why = why, .may_be_paid = !*is_unsent});
+  });
 }
 
 Result<CallsReport> Session::run_calls(const std::stop_token& stop) {
@@ -479,79 +476,70 @@ Result<CallsReport> Session::run_calls(const std::stop_token& stop) {
 }
 
 Result<void> Session::resolve(Position call, const Decision& decision) {
-  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
-  Draft draft = parts_->writer.draft();
-  if (auto added = add_decision(*parts_, draft, call, decision); !added) return forward(added);
-  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return parts_->writer.write(
+      [&](Draft& draft) { return add_decision(*parts_, draft, call, decision); });
 }
 
 Result<std::size_t> Session::cancel_calls(const std::string& why, std::optional<Message> input) {
-  SessionWriter& writer = parts_->writer;
-  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
-  Draft draft = writer.draft();
-  auto cancelled = parts_->dispatcher.cancel_unbegun(draft, why);
-  if (!cancelled || *cancelled == 0) return cancelled;
-  if (input) {
-    complete(*input, writer);
-    draft.add(appending("transcript", "message", to_json(*input)));
-  }
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  Result<std::size_t> cancelled = 0;
+  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
+    cancelled = parts_->dispatcher.cancel_unbegun(draft, why);
+    if (!cancelled) return forward(cancelled);
+    if (*cancelled > 0 && input) add_input(parts_->writer, draft, *std::move(input));
+    return {};
+  });
+  if (!written) return forward(written);
   return cancelled;
 }
 
 Result<void> Session::set_budget(std::optional<std::int64_t> micros, const std::string& who,
                                  const std::string& why) {
-  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
-  Draft draft = parts_->writer.draft();
-  Budget budget = state().budget;
-  auto limit = add_budget_change(
-      draft, budget,
-      {.change = BudgetChange::limit, .micros = micros, .what = fmt::format("{}: {}", who, why)});
-  if (!limit) return limit;
-  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return parts_->writer.write([&](Draft& draft) {
+    Budget budget = state().budget;
+    return add_budget_change(
+        draft, budget,
+        {.change = BudgetChange::limit, .micros = micros, .what = fmt::format("{}: {}", who, why)});
+  });
 }
 
 Result<void> Session::approve(Position call, bool allow, const std::string& who,
                               const std::string& why) {
-  if (auto known = parts_->writer.settle_unknown_commit(); !known) return forward(known);
-  Draft draft = parts_->writer.draft();
-  const CallApproval word{.allow = allow, .who = who, .why = why, .overrules = true};
-  if (auto added = add_approval(*parts_, draft, call, word); !added) return forward(added);
-  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
-  return {};
+  return parts_->writer.write([&](Draft& draft) {
+    return add_approval(*parts_, draft, call,
+                        {.allow = allow, .who = who, .why = why, .overrules = true});
+  });
 }
 
 Result<SessionId> Session::spawn(const ChildSpec& spec) {
   SessionWriter& writer = parts_->writer;
-  if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
-  SessionId child = spec.id ? *spec.id : mint<SessionTag>(writer.deps().ids);
-  if (state().children.contains(child.text())) return child;
-  if (auto goes_on = writer.check_goes_on(); !goes_on) return forward(goes_on);
-  Draft draft = writer.draft();
-  Budget budget = state().budget;
-  ChildSpawn record{.child = child.text(),
-                    .root = state().origin ? state().origin->root : id().text(),
-                    .nonce = state().origin ? state().origin->nonce : "",
-                    .agent_digest = spec.agent_digest,
-                    .limit_micros = spec.grant_micros,
-                    .setup = spec.setup};
-  if (!spec.grant_micros && budget.totals.limit) record.limit_micros = 0;
-  if (spec.grant_micros) {
-    auto granted = add_budget_change(
-        draft, budget,
-        {.change = BudgetChange::grant, .subject = child.text(), .micros = spec.grant_micros});
-    if (!granted) return forward(granted);
-  }
-  // Last: the child's row names its position.
-  draft.add(appending("children", "spawn", to_json(record)));
-  draft.batch.children.push_back(
-      {.id = child,
-       .annotation = spec.annotation,
-       .origin =
-           NewSession::Origin{.session = id(), .at = Point::head(), .lineage = Lineage::child}});
-  if (auto receipt = writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  const SessionId child = spec.id ? *spec.id : mint<SessionTag>(writer.deps().ids);
+  auto written = writer.write([&](Draft& draft) -> Result<void> {
+    if (state().children.contains(child.text())) return {};
+    if (auto goes_on = writer.check_goes_on(); !goes_on) return goes_on;
+    Budget budget = state().budget;
+    ChildSpawn record{.child = child.text(),
+                      .root = state().origin ? state().origin->root : id().text(),
+                      .nonce = state().origin ? state().origin->nonce : "",
+                      .agent_digest = spec.agent_digest,
+                      .limit_micros = spec.grant_micros,
+                      .setup = spec.setup};
+    if (!spec.grant_micros && budget.totals.limit) record.limit_micros = 0;
+    if (spec.grant_micros) {
+      auto granted = add_budget_change(
+          draft, budget,
+          {.change = BudgetChange::grant, .subject = child.text(), .micros = spec.grant_micros});
+      if (!granted) return granted;
+    }
+    // Last: the child's row names its position.
+    draft.add(appending("children", "spawn", to_json(record)));
+    draft.batch.children.push_back(
+        {.id = child,
+         .annotation = spec.annotation,
+         .origin =
+             NewSession::Origin{.session = id(), .at = Point::head(), .lineage = Lineage::child}});
+    return {};
+  });
+  if (!written) return forward(written);
   return child;
 }
 
@@ -559,18 +547,15 @@ Result<void> Session::finish(const std::string& result, Status as) {
   if (!has_ended(as)) {
     return fail(ErrorCode::invalid_argument, fmt::format("{} is no end", to_string(as)));
   }
-  if (auto known = parts_->writer.settle_unknown_commit(); !known) return known;
-  if (parts_->writer.has_ended() && as != status()) {
-    return fail(ErrorCode::conflict,
-                fmt::format("the session is {}: reopen it first", to_string(status())));
-  }
-  if (parts_->writer.has_ended() && state().end) return tell_parent(*parts_);
-  if (auto settled = check_all_settled(parts_->writer); !settled) return settled;
-  Draft draft = parts_->writer.draft();
-  Budget budget = state().budget;
-  auto added = add_end(*parts_, draft, budget, {.change = {.status = as}, .result = result});
-  if (!added) return added;
-  if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
+  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
+    const bool had_ended = parts_->writer.has_ended();
+    if (had_ended && as != status()) return refuse_reopening(status());
+    if (had_ended && state().end) return {};
+    if (auto settled = check_all_settled(parts_->writer); !settled) return settled;
+    Budget budget = state().budget;
+    return add_end(*parts_, draft, budget, {.change = {.status = as}, .result = result});
+  });
+  if (!written) return written;
   return tell_parent(*parts_);
 }
 
@@ -591,7 +576,7 @@ Result<std::size_t> Session::take_inbox() {
       if (mail.kind != "message") break;
     }
     const std::size_t moved = draft.batch.consumed.size();
-    if (auto receipt = parts_->writer.commit(std::move(draft)); !receipt) return forward(receipt);
+    if (auto done = parts_->writer.commit(std::move(draft)); !done) return forward(done);
     taken += moved;
     if (auto told = tell_parent(*parts_); !told) return forward(told);
   }

@@ -23,6 +23,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure {

@@ -11,6 +11,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 
 namespace perdure {
 namespace {

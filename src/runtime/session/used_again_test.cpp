@@ -24,6 +24,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

@@ -8,7 +8,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
-#include "state/log_of.hpp"
+#include "state/log_fixture.hpp"
 
 namespace perdure {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <deque>
 #include <fmt/format.h>
 #include <iterator>
 #include <map>
@@ -24,10 +23,58 @@
 #include "runtime/api/records.hpp"
 
 namespace perdure {
-namespace history {
+namespace {
+
+using Messages = std::span<const PlacedMessage>;
 
 /// Calls whose answer left them in doubt, and their tools.
 using DoubtsTold = std::map<Position, std::string>;
+
+// The results of one turn that are not yet given to a call.
+class Results {
+ public:
+  Results(Position message, Messages after) {
+    for (const PlacedMessage& placed : after) {
+      if (placed.message.is_partial) continue;
+      for (const Block& block : placed.message.blocks) {
+        if (const auto* result = std::get_if<ToolResultBlock>(&block)) add(message, *result);
+      }
+    }
+  }
+
+  const ToolResultBlock* take_marked(Position call) {
+    const auto found = marked_.extract(call);
+    return found ? found.mapped() : nullptr;
+  }
+
+  const ToolResultBlock* take_unmarked(const std::string& id) {
+    const auto found = std::ranges::find(unmarked_, id, &ToolResultBlock::call_id);
+    if (found == unmarked_.end()) return nullptr;
+    const ToolResultBlock* const result = *found;
+    unmarked_.erase(found);
+    return result;
+  }
+
+  // Calls are intended in the order of their blocks: the first of an id is the first mark.
+  const ToolResultBlock* take_of_id(const std::string& id) {
+    const auto found = std::ranges::find_if(
+        marked_, [&](const auto& marked) { return marked.second->call_id == id; });
+    return found == marked_.end() ? take_unmarked(id) : take_marked(found->first);
+  }
+
+ private:
+  void add(Position message, const ToolResultBlock& result) {
+    const auto outcome = outcome_of(result);
+    if (!outcome) return unmarked_.push_back(&result);
+    if (outcome->call <= message) return;
+    const auto [known, is_first] = marked_.try_emplace(outcome->call, &result);
+    // The first word that is final stands; before it, the latest.
+    if (!is_first && !outcome_of(*known->second)->is_final()) known->second = &result;
+  }
+
+  std::map<Position, const ToolResultBlock*> marked_;
+  std::vector<const ToolResultBlock*> unmarked_;
+};
 
 // Which result answers which call of a message.
 //
@@ -36,23 +83,33 @@ using DoubtsTold = std::map<Position, std::string>;
 // mark before it means an earlier turn. The provider's id decides only among what is left.
 class Answers {
  public:
-  /// `state` must outlive this. `in_doubt`: what earlier answers left so.
-  explicit Answers(const State& state, DoubtsTold in_doubt = {});
+  // `state` must outlive this. `in_doubt`: what earlier answers left so.
+  Answers(const State& state, DoubtsTold in_doubt) : in_doubt_(std::move(in_doubt)) {
+    for (const auto& [position, call] : state.open_calls) {
+      if (call.message != 0) open_.insert_or_assign(std::pair(call.message, call.block), &call);
+    }
+    for (const Skipped& skipped : state.skipped) {
+      if (skipped.channel != "calls") continue;
+      unreadable_upto_ = std::max(unreadable_upto_, skipped.position);
+    }
+  }
 
-  /// One result for each tool_call of `message`, in order: found in `after`, the messages up to
-  /// the next of an assistant, or a statement. Each has the id of its call.
-  [[nodiscard]] std::vector<ToolResultBlock> of(const PlacedMessage& message,
-                                                std::span<const PlacedMessage> after);
+  // One result for each tool_call of `message`, in order: found in `after`, the messages up to
+  // the next of an assistant, or a statement. Each has the id of its call.
+  std::vector<ToolResultBlock> of(const PlacedMessage& message, Messages after);
 
-  /// The outcome of a call that an earlier answer left in doubt, as text; empty for any other
-  /// result. Told once.
-  [[nodiscard]] std::optional<TextBlock> tell_late(const ToolResultBlock& result);
+  // The outcome of a call that an earlier answer left in doubt, as text; empty for any other
+  // result. Told once.
+  std::optional<TextBlock> tell_late(const ToolResultBlock& result);
 
-  /// What the answers so far left in doubt.
+  // What the answers so far left in doubt.
   [[nodiscard]] const DoubtsTold& in_doubt() const { return in_doubt_; }
 
  private:
-  [[nodiscard]] const OpenCall* find_open(Position message, std::size_t block) const;
+  [[nodiscard]] const OpenCall* find_open(Position message, std::size_t block) const {
+    const auto found = open_.find(std::pair(message, block));
+    return found == open_.end() ? nullptr : found->second;
+  }
   [[nodiscard]] std::string statement(Position message, const OpenCall* open) const;
 
   std::map<std::pair<Position, std::uint64_t>, const OpenCall*> open_;
@@ -60,94 +117,18 @@ class Answers {
   DoubtsTold in_doubt_;
 };
 
-namespace {
-
-// The results of one turn that are not yet given to a call.
-class Results {
- public:
-  Results(Position message, std::span<const PlacedMessage> after) : message_(message) {
-    for (const PlacedMessage& placed : after) {
-      if (placed.message.is_partial) continue;
-      for (const Block& block : placed.message.blocks) {
-        if (const auto* result = std::get_if<ToolResultBlock>(&block)) add(*result);
-      }
-    }
-    for (const auto& [call, result] : marked_) marked_ids_[result->call_id].insert(call);
-  }
-
-  const ToolResultBlock* take_marked(Position call) {
-    const auto found = marked_.find(call);
-    if (found == marked_.end()) return nullptr;
-    const ToolResultBlock* const result = found->second;
-    marked_ids_[result->call_id].erase(call);
-    marked_.erase(found);
-    return result;
-  }
-
-  const ToolResultBlock* take_unmarked(const std::string& id) {
-    const auto found = unmarked_.find(id);
-    if (found == unmarked_.end() || found->second.empty()) return nullptr;
-    const ToolResultBlock* const result = found->second.front();
-    found->second.pop_front();
-    return result;
-  }
-
-  // Calls are intended in the order of their blocks: the first of an id is the first mark.
-  const ToolResultBlock* take_of_id(const std::string& id) {
-    const auto found = marked_ids_.find(id);
-    if (found == marked_ids_.end() || found->second.empty()) return take_unmarked(id);
-    return take_marked(*found->second.begin());
-  }
-
- private:
-  void add(const ToolResultBlock& result) {
-    const auto outcome = outcome_of(result);
-    if (!outcome) return unmarked_[result.call_id].push_back(&result);
-    if (outcome->call <= message_) return;
-    const auto [known, is_first] = marked_.try_emplace(outcome->call, &result);
-    // The first word that is final stands; before it, the latest.
-    if (!is_first && !outcome_of(*known->second)->is_final()) known->second = &result;
-  }
-
-  Position message_;
-  std::map<Position, const ToolResultBlock*> marked_;
-  std::map<std::string, std::set<Position>> marked_ids_;
-  std::map<std::string, std::deque<const ToolResultBlock*>> unmarked_;
-};
-
-}  // namespace
-
-Answers::Answers(const State& state, DoubtsTold in_doubt) : in_doubt_(std::move(in_doubt)) {
-  for (const auto& [position, call] : state.open_calls) {
-    if (call.message != 0) open_.insert_or_assign(std::pair(call.message, call.block), &call);
-  }
-  for (const Skipped& skipped : state.skipped) {
-    if (skipped.channel == "calls") {
-      unreadable_upto_ = std::max(unreadable_upto_, skipped.position);
-    }
-  }
-}
-
-const OpenCall* Answers::find_open(Position message, std::size_t block) const {
-  const auto found = open_.find(std::pair(message, block));
-  return found == open_.end() ? nullptr : found->second;
-}
-
 std::string Answers::statement(Position message, const OpenCall* open) const {
   if (open != nullptr && open->doubt && !open->doubt->empty()) {
     return fmt::format("[outcome unknown: {}]", *open->doubt);
   }
-  if (open != nullptr) {
-    return "[outcome unknown: no result of this call is recorded]";
-  }
+  if (open != nullptr) return "[outcome unknown: no result of this call is recorded]";
   if (unreadable_upto_ > message) {
     return "[outcome unknown: the record of this call cannot be read]";
   }
   return "[no result: there is no record that this call was made]";
 }
 
-std::vector<ToolResultBlock> Answers::of(const PlacedMessage& message,
-                                         std::span<const PlacedMessage> after) {
+std::vector<ToolResultBlock> Answers::of(const PlacedMessage& message, Messages after) {
   Results results(message.position, after);
   const std::vector<Block>& blocks = message.message.blocks;
   // First those that are known by their place, so that no twin of the same id takes theirs.
@@ -180,22 +161,14 @@ std::vector<ToolResultBlock> Answers::of(const PlacedMessage& message,
 
 std::optional<TextBlock> Answers::tell_late(const ToolResultBlock& result) {
   const auto outcome = outcome_of(result);
-  if (!outcome || !outcome->is_final()) return std::nullopt;
-  const auto left = in_doubt_.find(outcome->call);
+  const auto left =
+      outcome && outcome->is_final() ? in_doubt_.find(outcome->call) : in_doubt_.end();
   if (left == in_doubt_.end()) return std::nullopt;
-  TextBlock told;
-  told.text = fmt::format("[known now of the earlier call of {}: {}] {}", left->second,
-                          to_string(*outcome->state), result.content);
+  TextBlock told{.text = fmt::format("[known now of the earlier call of {}: {}] {}", left->second,
+                                     to_string(*outcome->state), result.content)};
   in_doubt_.erase(left);
   return told;
 }
-
-}  // namespace history
-
-namespace {
-
-using history::Answers;
-using Messages = std::span<const PlacedMessage>;
 
 bool is_result(const Block& block) { return std::holds_alternative<ToolResultBlock>(block); }
 bool is_call(const Block& block) { return std::holds_alternative<ToolCallBlock>(block); }
@@ -367,7 +340,7 @@ HistoryNews GrowingHistory::update(const State& state, std::size_t text_max) {
   const Messages all(state.transcript);
   const Messages rest = mark_ ? all.subspan(mark_->index) : all;
   const std::size_t told = mark_ ? mark_->told : 0;
-  Answers answers(state, mark_ ? std::move(mark_->in_doubt) : history::DoubtsTold{});
+  Answers answers(state, mark_ ? std::move(mark_->in_doubt) : DoubtsTold{});
   std::vector<Message> out;
   const auto last = find_last_response(rest);
   const auto end = find_part_end(rest, last, text_max);

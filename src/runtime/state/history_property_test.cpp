@@ -13,8 +13,8 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "runtime/api/growing_history.hpp"
-#include "state/log_of.hpp"
-#include "state/random_log.hpp"
+#include "state/log_fixture.hpp"
+#include "state/random_log_fixture.hpp"
 
 namespace perdure {
 namespace {

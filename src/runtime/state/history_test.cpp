@@ -14,7 +14,7 @@
 #include "perdure/store/log.hpp"
 #include "runtime/api/growing_history.hpp"
 #include "runtime/api/records.hpp"
-#include "state/log_of.hpp"
+#include "state/log_fixture.hpp"
 
 namespace perdure {
 namespace {

@@ -1,5 +1,6 @@
-// The fold. One function for each channel; each decodes first and changes the state only
-// when it can do all of it.
+// The fold: one function for each kind of entry, which gets what was decoded and changes the state only
+// where it can do all of it. And two states side by side: everything in them is sorted, so one walk over
+// each is enough.
 
 #include "perdure/runtime/state.hpp"
 
@@ -7,6 +8,7 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -16,8 +18,8 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
-#include "state/read_log.hpp"
 
 namespace perdure {
 namespace {
@@ -25,38 +27,9 @@ namespace {
 // Why an entry was passed over; empty if it was not.
 using Skip = std::optional<SkipReason>;
 
-Skip because(const Error& error) {
-  return error.code == ErrorCode::unsupported ? SkipReason::newer : SkipReason::unreadable;
-}
-
 template <class Part>
 void begin(Part& part, const Entry& entry) {
   if (entry.fold == Fold::replace) part = Part{};
-}
-
-Skip fold_intent(State& state, const Entry& entry) {
-  auto intent = intent_from_json(entry.body.bytes());
-  if (!intent) return because(intent.error());
-  begin(state.open_calls, entry);
-  // A fork makes the call of its parent's message as one of its own.
-  std::erase_if(state.open_calls, [&](const auto& open) {
-    return intent->message != 0 && open.second.message == intent->message &&
-           open.second.block == intent->block;
-  });
-  OpenCall& call = state.open_calls[entry.position];
-  call.call = entry.position;
-  call.message = intent->message;
-  call.block = intent->block;
-  call.tool = std::move(intent->tool);
-  call.provider_id = std::move(intent->provider_id);
-  call.args = std::move(intent->args);
-  call.args_digest = intent->args_digest;
-  call.operation = intent->operation;
-  call.repeat = std::move(intent->repeat);
-  call.scope = std::move(intent->scope);
-  call.nonce = std::move(intent->nonce);
-  call.permission = std::move(intent->permission);
-  return {};
 }
 
 OpenCall* find_open(State& state, Position call) {
@@ -64,16 +37,26 @@ OpenCall* find_open(State& state, Position call) {
   return found == state.open_calls.end() ? nullptr : &found->second;
 }
 
-Skip fold_attempt(State& state, const Entry& entry) {
-  auto attempt = attempt_from_json(entry.body.bytes());
-  if (!attempt) return because(attempt.error());
-  OpenCall* call = find_open(state, attempt->call);
+Skip fold_intent(State& state, const Entry& entry, OpenCall intent) {
+  begin(state.open_calls, entry);
+  // A fork makes the call of its parent's message as one of its own.
+  std::erase_if(state.open_calls, [&](const auto& open) {
+    return intent.message != 0 && open.second.message == intent.message &&
+           open.second.block == intent.block;
+  });
+  intent.call = entry.position;
+  state.open_calls.insert_or_assign(entry.position, std::move(intent));
+  return {};
+}
+
+Skip fold_attempt(State& state, const Entry& entry, Attempted attempt) {
+  OpenCall* call = find_open(state, attempt.call);
   if (call == nullptr) return {};
-  call->attempts = attempt->number;
-  call->key_generation = attempt->key_generation;
-  if (attempt->none_landed) call->not_landed = attempt->number - 1;
+  call->attempts = attempt.number;
+  call->key_generation = attempt.key_generation;
+  if (attempt.none_landed) call->not_landed = attempt.number - 1;
   if (!call->first_attempt) call->first_attempt = entry.at;
-  call->worker = std::move(attempt->worker);
+  call->worker = std::move(attempt.worker);
   call->doubt.reset();
   call->ended_at.reset();
   call->is_told = false;
@@ -81,40 +64,26 @@ Skip fold_attempt(State& state, const Entry& entry) {
   return {};
 }
 
-Skip fold_doubt(State& state, const Entry& entry) {
-  auto doubt = doubt_from_json(entry.body.bytes());
-  if (!doubt) return because(doubt.error());
-  OpenCall* call = find_open(state, doubt->call);
+Skip fold_doubt(State& state, const Entry& entry, Doubt doubt) {
+  OpenCall* call = find_open(state, doubt.call);
   if (call == nullptr) return {};
-  call->doubt = std::move(doubt->why);
-  if (doubt->has_ended && !call->ended_at) call->ended_at = entry.at;
+  call->doubt = std::move(doubt.why);
+  if (doubt.has_ended && !call->ended_at) call->ended_at = entry.at;
   return {};
 }
 
 // It ends the doubt. The call itself is ended by its result, or goes on.
-Skip fold_resolution(State& state, const Entry& entry) {
-  const auto resolution = resolution_from_json(entry.body.bytes());
-  if (!resolution) return because(resolution.error());
-  OpenCall* call = find_open(state, resolution->call);
+Skip fold_resolution(State& state, const Entry& /*entry*/, const Resolution& resolution) {
+  OpenCall* call = find_open(state, resolution.call);
   if (call == nullptr) return {};
   call->doubt.reset();
-  call->is_retried = resolution->decision == "retry";
+  call->is_retried = resolution.decision == "retry";
   return {};
 }
 
 // For people: nothing follows from it.
-Skip check_evidence(const Entry& entry) {
-  const auto evidence = evidence_from_json(entry.body.bytes());
-  return evidence ? Skip{} : because(evidence.error());
-}
-
-Skip fold_calls(State& state, const Entry& entry) {
-  if (entry.kind == "intent") return fold_intent(state, entry);
-  if (entry.kind == "attempt") return fold_attempt(state, entry);
-  if (entry.kind == "doubt") return fold_doubt(state, entry);
-  if (entry.kind == "evidence") return check_evidence(entry);
-  if (entry.kind == "resolution") return fold_resolution(state, entry);
-  return SkipReason::other_kind;
+Skip fold_evidence(State& /*state*/, const Entry& /*entry*/, const Evidence& /*evidence*/) {
+  return {};
 }
 
 void settle_calls(State& state, const Message& message) {
@@ -141,52 +110,24 @@ Skip fold_part(Part& part, const Entry& entry, Change change) {
   return {};
 }
 
-template <class Value>
-Skip fold_value(std::optional<Value>& into, Result<Value> read) {
-  if (!read) return because(read.error());
-  into = *std::move(read);
-  return {};
-}
-
-Skip fold_transcript(State& state, const Entry& entry) {
-  if (entry.kind != "message") return SkipReason::other_kind;
-  auto message = message_from_json(entry.body.bytes());
-  if (!message) return because(message.error());
+Skip fold_message(State& state, const Entry& entry, Message message) {
   begin(state.transcript, entry);
   // The answer is there, whole or cut off.
-  if (message->role == Role::assistant) state.request.reset();
-  settle_calls(state, *message);
-  state.transcript.push_back({entry.position, *std::move(message)});
+  if (message.role == Role::assistant) state.request.reset();
+  settle_calls(state, message);
+  state.transcript.push_back({entry.position, std::move(message)});
   return {};
 }
 
-Skip fold_setup(State& state, const Entry& entry) {
-  if (entry.kind != "setup") return SkipReason::other_kind;
-  return fold_value(state.setup, setup_from_json(entry.body.bytes()));
+template <auto member, class Value>
+Skip fold_value(State& state, const Entry& /*entry*/, Value value) {
+  state.*member = std::move(value);
+  return {};
 }
 
-Skip fold_plan(State& state, const Entry& entry) {
-  if (entry.kind != "plan") return SkipReason::other_kind;
-  return fold_value(state.plan, plan_from_json(entry.body.bytes()));
-}
-
-Skip fold_origin(State& state, const Entry& entry) {
-  if (entry.kind == "origin") {
-    return fold_value(state.origin, origin_from_json(entry.body.bytes()));
-  }
-  if (entry.kind != "agent") return SkipReason::other_kind;
-  auto change = agent_change_from_json(entry.body.bytes());
-  if (!change) return because(change.error());
+Skip fold_agent(State& state, const Entry& /*entry*/, AgentChange change) {
   if (!state.origin) return SkipReason::refused;
-  state.origin->agent_digest = std::move(change->agent_digest);
-  return {};
-}
-
-Skip fold_counters(State& state, const Entry& entry) {
-  if (entry.kind != "counters") return SkipReason::other_kind;
-  auto counters = counters_from_json(entry.body.bytes());
-  if (!counters) return because(counters.error());
-  state.counters = *std::move(counters);
+  state.origin->agent_digest = std::move(change.agent_digest);
   return {};
 }
 
@@ -198,116 +139,117 @@ bool ends_request(const BudgetEntry& entry, const std::optional<OpenRequest>& re
   return ends && request && !entry.subject.empty() && request->request.reservation == entry.subject;
 }
 
-Skip fold_budget(State& state, const Entry& entry) {
-  if (!budget_change_from(entry.kind)) return SkipReason::other_kind;
-  const auto change = budget_entry_from_json(entry.kind, entry.body.bytes());
-  if (!change) return because(change.error());
+Skip fold_budget(State& state, const Entry& entry, const BudgetEntry& change) {
   const Skip skip = fold_part(state.budget, entry,
-                              [&](Budget& budget) { return replay(budget, *change).has_value(); });
-  if (!skip && ends_request(*change, state.request)) state.request.reset();
+                              [&](Budget& budget) { return replay(budget, change).has_value(); });
+  if (!skip && ends_request(change, state.request)) state.request.reset();
   return skip;
 }
 
-Skip fold_requests(State& state, const Entry& entry) {
-  const bool ends = entry.kind == "lost" || entry.kind == "withdrawn";
-  if (entry.kind != "request" && !ends) return SkipReason::other_kind;
-  auto request = request_from_json(entry.body.bytes());
-  if (!request) return because(request.error());
-  if (ends) {
-    state.request.reset();
-    return {};
-  }
-  state.request = OpenRequest{.position = entry.position, .request = *std::move(request)};
+Skip fold_request(State& state, const Entry& entry, Request request) {
+  state.request = OpenRequest{.position = entry.position, .request = std::move(request)};
+  return {};
+}
+
+Skip end_request(State& state, const Entry& /*entry*/, const Request& /*request*/) {
+  state.request.reset();
   return {};
 }
 
 // What people decided about calls before that counts no more.
-void void_decisions(State& state) {
+Skip void_decisions(State& state, const Entry& /*entry*/) {
   state.approvals.forget_given();
   for (auto& [position, call] : state.open_calls) call.is_retried = false;
+  return {};
 }
 
-Skip fold_approvals(State& state, const Entry& entry) {
-  if (entry.kind == voided_kind) {
-    void_decisions(state);
-    return {};
-  }
-  if (!approval_decision_from(entry.kind)) return SkipReason::other_kind;
-  auto approval = approval_from_json(entry.kind, entry.body.bytes());
-  if (!approval) return because(approval.error());
+Skip fold_approval(State& state, const Entry& entry, Approval approval) {
   // Whoever decides has seen the call.
-  if (entry.position <= approval->call) return SkipReason::refused;
+  if (entry.position <= approval.call) return SkipReason::refused;
   return fold_part(state.approvals, entry, [&](Approvals& approvals) {
-    return approvals.apply(*std::move(approval)).has_value();
+    return approvals.apply(std::move(approval)).has_value();
   });
 }
 
-Skip fold_scratchpad(State& state, const Entry& entry) {
-  if (entry.kind == "blob") return {};  // It only keeps the blob alive.
-  if (entry.kind != "set" && entry.kind != "delete") return SkipReason::other_kind;
-  auto change = scratch_entry_from_json(entry.kind, entry.body.bytes());
-  if (!change) return because(change.error());
+Skip fold_note(State& state, const Entry& entry, ScratchEntry change) {
   return fold_part(state.scratchpad, entry, [&](Scratchpad& scratchpad) {
-    return apply(scratchpad, *std::move(change)).has_value();
+    return apply(scratchpad, std::move(change)).has_value();
   });
 }
 
-Skip fold_children(State& state, const Entry& entry) {
-  if (entry.kind == "spawn") {
-    const auto spawn = child_spawn_from_json(entry.body.bytes());
-    if (!spawn) return because(spawn.error());
-    state.children[spawn->child] = {.spawned = entry.position, .limit_micros = spawn->limit_micros};
-    return {};
-  }
-  if (entry.kind != "result" && entry.kind != "end") return SkipReason::other_kind;
-  auto end = child_end_from_json(entry.body.bytes());
-  if (!end) return because(end.error());
-  if (entry.kind == "end") {
-    state.end = *std::move(end);
-    return {};
-  }
-  const auto child = state.children.find(end->child);
+Skip fold_spawn(State& state, const Entry& entry, const ChildSpawn& spawn) {
+  state.children[spawn.child] = {.spawned = entry.position, .limit_micros = spawn.limit_micros};
+  return {};
+}
+
+Skip fold_result(State& state, const Entry& /*entry*/, ChildEnd end) {
+  const auto child = state.children.find(end.child);
   if (child == state.children.end()) return SkipReason::refused;
-  child->second.end = *std::move(end);
+  child->second.end = std::move(end);
   return {};
 }
 
-Skip fold_status(State& state, const Entry& entry) {
-  auto note = status_note_from_json(entry.kind, entry.body.bytes());
-  if (!note) return because(note.error());
-  note->position = entry.position;
-  state.status = *std::move(note);
+Skip fold_status(State& state, const Entry& entry, StatusNote note) {
+  note.position = entry.position;
+  state.status = std::move(note);
   return {};
 }
 
-// What came in is told by what the session made of it, on the other channels.
-Skip fold_inbox(State& /*state*/, const Entry& /*entry*/) { return {}; }
+// What came in is told by what the session made of it, on the other channels; a note's blob entry only
+// keeps the blob alive.
+Skip pass(State& /*state*/, const Entry& /*entry*/) { return {}; }
 
-struct Channel {
-  std::string_view name;
+// The entry's body as `read` makes a value of it, folded by `take`.
+template <auto read, auto take>
+Skip decoded(State& state, const Entry& entry) {
+  auto value = [&] {
+    if constexpr (requires { read(entry.kind, entry.body.bytes()); }) {
+      return read(entry.kind, entry.body.bytes());
+    } else {
+      return read(entry.body.bytes());
+    }
+  }();
+  if (value) return take(state, entry, *std::move(value));
+  return value.error().code == ErrorCode::unsupported ? SkipReason::newer : SkipReason::unreadable;
+}
+
+struct Record {
+  std::string_view channel;
+  std::string_view kind;  // Empty: any.
   Skip (*fold)(State& state, const Entry& entry);
 };
 
-constexpr std::array reserved_channels = {
-    Channel{"transcript", fold_transcript},
-    Channel{"setup", fold_setup},
-    Channel{"plan", fold_plan},
-    Channel{"budget", fold_budget},
-    Channel{"counters", fold_counters},
-    Channel{"requests", fold_requests},
-    Channel{"calls", fold_calls},
-    Channel{"approvals", fold_approvals},
-    Channel{"scratchpad", fold_scratchpad},
-    Channel{"inbox", fold_inbox},
-    Channel{"origin", fold_origin},
-    Channel{"children", fold_children},
-    Channel{"status", fold_status},
-};
+constexpr auto fold_approvals = decoded<approval_from_json, fold_approval>;
+constexpr auto fold_notes = decoded<scratch_entry_from_json, fold_note>;
 
-const Channel* find_reserved(std::string_view name) {
-  const auto* const found = std::ranges::find(reserved_channels, name, &Channel::name);
-  return found == reserved_channels.end() ? nullptr : found;
-}
+constexpr std::array records = {
+    Record{"transcript", "message", decoded<message_from_json, fold_message>},
+    Record{"setup", "setup", decoded<setup_from_json, fold_value<&State::setup, Setup>>},
+    Record{"plan", "plan", decoded<plan_from_json, fold_value<&State::plan, Plan>>},
+    Record{"budget", "", decoded<budget_entry_from_json, fold_budget>},
+    Record{"counters", "counters",
+           decoded<counters_from_json, fold_value<&State::counters, Counters>>},
+    Record{"requests", "request", decoded<request_from_json, fold_request>},
+    Record{"requests", "lost", decoded<request_from_json, end_request>},
+    Record{"requests", "withdrawn", decoded<request_from_json, end_request>},
+    Record{"calls", "intent", decoded<intent_from_json, fold_intent>},
+    Record{"calls", "attempt", decoded<attempt_from_json, fold_attempt>},
+    Record{"calls", "doubt", decoded<doubt_from_json, fold_doubt>},
+    Record{"calls", "evidence", decoded<evidence_from_json, fold_evidence>},
+    Record{"calls", "resolution", decoded<resolution_from_json, fold_resolution>},
+    Record{"approvals", voided_kind, void_decisions},
+    Record{"approvals", "", fold_approvals},
+    Record{"scratchpad", "blob", pass},
+    Record{"scratchpad", "set", fold_notes},
+    Record{"scratchpad", "delete", fold_notes},
+    Record{"inbox", "", pass},
+    Record{"origin", "origin", decoded<origin_from_json, fold_value<&State::origin, Origin>>},
+    Record{"origin", "agent", decoded<agent_change_from_json, fold_agent>},
+    Record{"children", "spawn", decoded<child_spawn_from_json, fold_spawn>},
+    Record{"children", "result", decoded<child_end_from_json, fold_result>},
+    Record{"children", "end", decoded<child_end_from_json, fold_value<&State::end, ChildEnd>>},
+    Record{"status", "", decoded<status_note_from_json, fold_status>},
+};
 
 Skip fold_user(State& state, const Entry& entry) {
   std::vector<ChannelItem>& items = state.channels[entry.channel];
@@ -316,30 +258,32 @@ Skip fold_user(State& state, const Entry& entry) {
   return {};
 }
 
-bool reads_body(const Channel& channel, const Entry& entry) {
-  if (channel.fold == fold_inbox) return false;
-  return channel.fold != fold_scratchpad || entry.kind != "blob";
+// The budget and the approvals have a kind for each of their changes.
+bool is_known_kind(const Entry& entry) {
+  if (entry.channel == "budget") return budget_change_from(entry.kind).has_value();
+  if (entry.channel == "approvals") return approval_decision_from(entry.kind).has_value();
+  return true;
 }
 
 Skip take_in(State& state, const Entry& entry) {
   if (entry.condition == Condition::erased) return SkipReason::erased;
   if (entry.condition == Condition::damaged) return SkipReason::damaged;
-  const Channel* const channel = find_reserved(entry.channel);
-  if (channel == nullptr) return fold_user(state, entry);
-  if (entry.body.codec() == Codec::blob && reads_body(*channel, entry)) return SkipReason::blob;
-  return channel->fold(state, entry);
+  if (!is_reserved(entry.channel)) return fold_user(state, entry);
+  const auto* const record = std::ranges::find_if(records, [&](const Record& known) {
+    return known.channel == entry.channel && (known.kind.empty() || known.kind == entry.kind);
+  });
+  const bool is_known = record != records.end() && (!record->kind.empty() || is_known_kind(entry));
+  if (!is_known) return SkipReason::other_kind;
+  if (entry.body.codec() == Codec::blob && record->fold != pass) return SkipReason::blob;
+  return record->fold(state, entry);
 }
 
 }  // namespace
 
-void count(State& state, const Entry& entry) {
+void fold(State& state, const Entry& entry) {
   state.head = entry.position;
   ++state.entries;
   state.totals += entry.tally;
-}
-
-void fold(State& state, const Entry& entry) {
-  count(state, entry);
   if (const Skip skip = take_in(state, entry)) {
     state.skipped.push_back({entry.position, entry.channel, *skip});
     // It may have said that the effects are other ones from there on.
@@ -347,11 +291,15 @@ void fold(State& state, const Entry& entry) {
     if (may_be_other && state.origin) state.origin->nonce.clear();
     // It may have said that earlier decisions no longer count: people can be asked again.
     const bool is_gone = *skip == SkipReason::damaged || *skip == SkipReason::erased;
-    if (is_gone && (entry.channel == "approvals" || entry.channel.empty())) void_decisions(state);
+    if (is_gone && (entry.channel == "approvals" || entry.channel.empty())) {
+      void_decisions(state, entry);
+    }
   }
 }
 
-bool is_reserved(std::string_view channel) { return find_reserved(channel) != nullptr; }
+bool is_reserved(std::string_view channel) {
+  return std::ranges::find(records, channel, &Record::channel) != records.end();
+}
 
 const Message* find_message(const State& state, Position position) {
   const auto found =
@@ -367,6 +315,53 @@ std::optional<std::string_view> args_of(const State& state, const OpenCall& call
   const auto* const block = std::get_if<ToolCallBlock>(&message->blocks[call.block]);
   if (block == nullptr) return std::nullopt;
   return block->args;
+}
+
+namespace {
+
+// Tells `meet` of all that is in a or b, in order: null is what one of them does not have.
+template <class List, class Key, class Meet>
+void walk_both(const List& a, const List& b, Key key, Meet meet) {
+  auto left = a.begin();
+  auto right = b.begin();
+  while (left != a.end() || right != b.end()) {
+    const bool is_left = left != a.end() && (right == b.end() || key(*left) <= key(*right));
+    const bool is_right = right != b.end() && (left == a.end() || key(*right) <= key(*left));
+    meet(is_left ? &*left : nullptr, is_right ? &*right : nullptr);
+    if (is_left) ++left;
+    if (is_right) ++right;
+  }
+}
+
+// The keys of two maps whose values differ, or that only one of them has.
+template <class Map>
+std::vector<std::string> changed_keys(const Map& a, const Map& b) {
+  std::vector<std::string> keys;
+  const auto key_of = [](const auto& item) -> const std::string& { return item.first; };
+  walk_both(a, b, key_of, [&](const auto* left, const auto* right) {
+    const bool is_same = left && right && left->second == right->second;
+    if (!is_same) keys.push_back(left ? left->first : right->first);
+  });
+  return keys;
+}
+
+}  // namespace
+
+Difference diff(const State& a, const State& b) {
+  Difference out;
+  const auto position_of = [](const PlacedMessage& placed) { return placed.position; };
+  walk_both(a.transcript, b.transcript, position_of, [&](const auto* left, const auto* right) {
+    if (left && right && left->message == right->message) return;
+    if (left) out.messages_removed.push_back(left->position);
+    if (right) out.messages_added.push_back(right->position);
+  });
+  out.is_setup_changed = a.setup != b.setup;
+  out.is_plan_changed = a.plan != b.plan;
+  out.is_budget_changed = a.budget != b.budget;
+  out.counters = changed_keys(a.counters.values, b.counters.values);
+  out.scratchpad = changed_keys(a.scratchpad.values, b.scratchpad.values);
+  out.channels = changed_keys(a.channels, b.channels);
+  return out;
 }
 
 }  // namespace perdure

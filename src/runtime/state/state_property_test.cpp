@@ -8,8 +8,8 @@
 
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
-#include "state/log_of.hpp"
-#include "state/random_log.hpp"
+#include "state/log_fixture.hpp"
+#include "state/random_log_fixture.hpp"
 
 namespace perdure {
 namespace {

@@ -14,8 +14,9 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
-#include "state/log_of.hpp"
+#include "state/log_fixture.hpp"
 
 namespace perdure {
 namespace {
@@ -153,8 +154,8 @@ TEST(State, KnowsWhichCallsAreInDoubt) {
 
 TEST(State, FindsArgumentsThatNoMessageHas) {
   LogOf log;
-  const Position call = log.add("calls", "intent", to_json(Intent{.args = "[ 1 ]", .tool = "t"}));
-  const Position lost = log.add("calls", "intent", to_json(Intent{.message = 99, .tool = "t"}));
+  const Position call = log.add("calls", "intent", to_json(OpenCall{.args = "[ 1 ]", .tool = "t"}));
+  const Position lost = log.add("calls", "intent", to_json(OpenCall{.message = 99, .tool = "t"}));
   const State state = log.state();
   EXPECT_EQ(args_of(state, state.open_calls.at(call)), "[ 1 ]");
   EXPECT_FALSE(args_of(state, state.open_calls.at(lost)));
@@ -162,7 +163,7 @@ TEST(State, FindsArgumentsThatNoMessageHas) {
 
 TEST(State, HasApprovals) {
   LogOf log;
-  const Position call = log.add("calls", "intent", to_json(Intent{.args = "{}", .tool = "t"}));
+  const Position call = log.add("calls", "intent", to_json(OpenCall{.args = "{}", .tool = "t"}));
   const Approval approval{.call = call, .args_digest = sha256("{}"), .who = "Ada"};
   log.add("approvals", "asked", to_json(approval));
   log.add("approvals", "given", to_json(approval));
@@ -177,7 +178,7 @@ TEST(State, HasApprovals) {
 TEST(State, HasNoApprovalThatCameBeforeItsCall) {
   LogOf log;
   log.add("approvals", "given", to_json(Approval{.call = 2, .args_digest = sha256("{}")}));
-  log.add("calls", "intent", to_json(Intent{.args = "{}", .tool = "t"}));
+  log.add("calls", "intent", to_json(OpenCall{.args = "{}", .tool = "t"}));
   const State state = log.state();
   EXPECT_TRUE(state.approvals.empty());
   EXPECT_EQ(state.skipped, (std::vector<Skipped>{{1, "approvals", SkipReason::refused}}));

@@ -14,7 +14,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
-#include "values/codec_rules.hpp"
+#include "values/codec_fixture.hpp"
 
 namespace perdure {
 namespace {

@@ -30,115 +30,90 @@ constexpr std::array permits = {
     std::pair{Permit::deny, std::string_view("deny")},
 };
 
+// What is allowed is not written: older versions wrote neither member.
+void take_permission(auto& archive, auto& permission) {
+  std::string permit;
+  if (permission.permit != Permit::allow) permit = to_string(permission.permit);
+  archive.sparse("permit", permit);
+  if constexpr (std::remove_cvref_t<decltype(archive)>::reads) {
+    // An unknown word of a newer version is not a permission.
+    if (!permit.empty())
+      permission.permit = values::value_of(permits, permit).value_or(Permit::ask);
+  }
+  if (archive.reads || !permit.empty()) archive("permit_why", permission.why);
+}
+
 }  // namespace
 
-namespace values {
+constexpr std::string_view shape_name(const Approval& /*as*/) { return "approval"; }
+void fields(auto& archive, values::Like<Approval> auto& approval) {
+  archive.require("call", "args_digest");
+  archive("call", approval.call);
+  archive("args_digest", approval.args_digest);
+  archive("who", approval.who);
+  archive("why", approval.why);
+  archive("at", approval.at);
+}
 
-template <>
-struct Shape<Approval> {
-  static constexpr std::string_view name = "approval";
-  static void fields(auto& archive, auto& approval) {
-    archive.require("call", "args_digest");
-    archive("call", approval.call);
-    archive("args_digest", approval.args_digest);
-    archive("who", approval.who);
-    archive("why", approval.why);
-    archive("at", approval.at);
-  }
-};
+constexpr std::string_view shape_name(const OpenCall& /*as*/) { return "intent"; }
+void fields(auto& archive, values::Like<OpenCall> auto& intent) {
+  archive.require("tool");
+  archive("message", intent.message);
+  archive("block", intent.block);
+  archive.json("args", intent.args);
+  archive("tool", intent.tool);
+  archive("provider_id", intent.provider_id);
+  archive("args_digest", intent.args_digest);
+  archive("operation", intent.operation);
+  archive("repeat", intent.repeat);
+  archive("scope", intent.scope);
+  archive("nonce", intent.nonce);
+  take_permission(archive, intent.permission);
+}
 
-template <>
-struct Shape<Intent> {
-  static constexpr std::string_view name = "intent";
-  static void fields(auto& archive, auto& intent) {
-    archive.require("tool");
-    archive("message", intent.message);
-    archive("block", intent.block);
-    archive.json("args", intent.args);
-    archive("tool", intent.tool);
-    archive("provider_id", intent.provider_id);
-    archive("args_digest", intent.args_digest);
-    archive("operation", intent.operation);
-    archive("repeat", intent.repeat);
-    archive("scope", intent.scope);
-    archive("nonce", intent.nonce);
-    take_permission(archive, intent.permission);
-  }
+constexpr std::string_view shape_name(const Attempted& /*as*/) { return "attempt"; }
+void fields(auto& archive, values::Like<Attempted> auto& attempt) {
+  archive.require("call");
+  archive("call", attempt.call);
+  archive("number", attempt.number);
+  archive("worker", attempt.worker);
+  archive.sparse("key_generation", attempt.key_generation);
+  archive.sparse("none_landed", attempt.none_landed);
+}
 
- private:
-  // What is allowed is not written: older versions wrote neither member.
-  static void take_permission(auto& archive, auto& permission) {
-    std::string permit;
-    if (permission.permit != Permit::allow) permit = to_string(permission.permit);
-    archive.sparse("permit", permit);
-    if constexpr (std::remove_cvref_t<decltype(archive)>::reads) {
-      // An unknown word of a newer version is not a permission.
-      if (!permit.empty()) permission.permit = value_of(permits, permit).value_or(Permit::ask);
-    }
-    if (archive.reads || !permit.empty()) archive("permit_why", permission.why);
-  }
-};
+constexpr std::string_view shape_name(const Doubt& /*as*/) { return "doubt"; }
+void fields(auto& archive, values::Like<Doubt> auto& doubt) {
+  archive.require("call");
+  archive("call", doubt.call);
+  archive("why", doubt.why);
+  archive.sparse("has_ended", doubt.has_ended);
+}
 
-template <>
-struct Shape<Attempted> {
-  static constexpr std::string_view name = "attempt";
-  static void fields(auto& archive, auto& attempt) {
-    archive.require("call");
-    archive("call", attempt.call);
-    archive("number", attempt.number);
-    archive("worker", attempt.worker);
-    archive.sparse("key_generation", attempt.key_generation);
-    archive.sparse("none_landed", attempt.none_landed);
-  }
-};
+constexpr std::string_view shape_name(const Evidence& /*as*/) { return "piece of evidence"; }
+void fields(auto& archive, values::Like<Evidence> auto& evidence) {
+  archive.require("call");
+  archive("call", evidence.call);
+  archive("text", evidence.text);
+}
 
-template <>
-struct Shape<Doubt> {
-  static constexpr std::string_view name = "doubt";
-  static void fields(auto& archive, auto& doubt) {
-    archive.require("call");
-    archive("call", doubt.call);
-    archive("why", doubt.why);
-    archive.sparse("has_ended", doubt.has_ended);
-  }
-};
+constexpr std::string_view shape_name(const Resolution& /*as*/) { return "resolution"; }
+void fields(auto& archive, values::Like<Resolution> auto& resolution) {
+  archive.require("call", "decision");
+  archive("call", resolution.call);
+  archive("decision", resolution.decision);
+  archive("who", resolution.who);
+  archive("why", resolution.why);
+}
 
-template <>
-struct Shape<Evidence> {
-  static constexpr std::string_view name = "piece of evidence";
-  static void fields(auto& archive, auto& evidence) {
-    archive.require("call");
-    archive("call", evidence.call);
-    archive("text", evidence.text);
-  }
-};
-
-template <>
-struct Shape<Resolution> {
-  static constexpr std::string_view name = "resolution";
-  static void fields(auto& archive, auto& resolution) {
-    archive.require("call", "decision");
-    archive("call", resolution.call);
-    archive("decision", resolution.decision);
-    archive("who", resolution.who);
-    archive("why", resolution.why);
-  }
-};
-
-template <>
-struct Shape<Request> {
-  static constexpr std::string_view name = "request";
-  static void fields(auto& archive, auto& request) {
-    archive("reservation", request.reservation);
-    archive("model", request.model);
-    archive.sparse("is_ahead", request.is_ahead);
-    // Only one of the two is written; whatever is there is read.
-    if (archive.reads || request.is_ahead) archive("loss_token", request.loss_token);
-    if (archive.reads || !request.is_ahead) archive("digest", request.digest);
-  }
-};
-
-}  // namespace values
+constexpr std::string_view shape_name(const Request& /*as*/) { return "request"; }
+void fields(auto& archive, values::Like<Request> auto& request) {
+  archive("reservation", request.reservation);
+  archive("model", request.model);
+  archive.sparse("is_ahead", request.is_ahead);
+  // Only one of the two is written; whatever is there is read.
+  if (archive.reads || request.is_ahead) archive("loss_token", request.loss_token);
+  if (archive.reads || !request.is_ahead) archive("digest", request.digest);
+}
 
 namespace {
 
@@ -233,14 +208,14 @@ bool Approvals::covers(Position call, const Digest& args_digest) const {
                                  approval->decision == ApprovalDecision::used);
 }
 
-std::string to_json(const Intent& intent) { return values::write(intent); }
+std::string to_json(const OpenCall& intent) { return values::write(intent); }
 std::string to_json(const Attempted& attempt) { return values::write(attempt); }
 std::string to_json(const Doubt& doubt) { return values::write(doubt); }
 std::string to_json(const Evidence& evidence) { return values::write(evidence); }
 std::string to_json(const Resolution& resolution) { return values::write(resolution); }
 std::string to_json(const Request& request) { return values::write(request); }
 
-Result<Intent> intent_from_json(std::string_view text) { return values::read<Intent>(text); }
+Result<OpenCall> intent_from_json(std::string_view text) { return values::read<OpenCall>(text); }
 Result<Attempted> attempt_from_json(std::string_view text) { return values::read<Attempted>(text); }
 Result<Doubt> doubt_from_json(std::string_view text) { return values::read<Doubt>(text); }
 Result<Evidence> evidence_from_json(std::string_view text) { return values::read<Evidence>(text); }

@@ -15,7 +15,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
-#include "values/codec_rules.hpp"
+#include "values/codec_fixture.hpp"
 
 namespace perdure {
 namespace {
@@ -109,7 +109,7 @@ RC_GTEST_PROP(ApprovalProperty, ComesBackWithAnyBytes,
 }
 
 TEST(Intent, HasItsShape) {
-  const Intent intent{.message = 3, .block = 1, .tool = "pay", .provider_id = "c1"};
+  const OpenCall intent{.message = 3, .block = 1, .tool = "pay", .provider_id = "c1"};
   EXPECT_EQ(to_json(intent), R"({"message":3,"block":1,"tool":"pay","provider_id":"c1",)"
                              R"("args_digest":")" +
                                  to_hex(Digest{}) + R"(","repeat":"","scope":"","nonce":""})");
@@ -118,7 +118,7 @@ TEST(Intent, HasItsShape) {
 TEST(Intent, KeepsArgumentsOfItsOwnAsTheyWere) {
   for (const std::string& args : {std::string(R"({ "a" : 1.0 })"), std::string("{\"a"),
                                   std::string("\xFF"), std::string(300, '[')}) {
-    const Intent intent{.args = args, .tool = "t"};
+    const OpenCall intent{.args = args, .tool = "t"};
     EXPECT_EQ(intent_from_json(to_json(intent)).value().args, args);
   }
 }
@@ -168,7 +168,7 @@ TEST(CallRecords, RefuseWhatIsNone) {
 RC_GTEST_PROP(CallRecordsProperty, ComeBackWithAnyBytes,
               (const std::string& a, const std::string& b, Position call, bool flag)) {
   const Unknown unknown = *values::any_unknown();
-  Intent intent{.message = call, .block = 2, .tool = a, .provider_id = b, .unknown = unknown};
+  OpenCall intent{.message = call, .block = 2, .tool = a, .provider_id = b, .unknown = unknown};
   if (flag) intent.args = a;
   values::check_codec(intent, intent_from_json);
   values::check_codec(Doubt{.call = call, .why = a, .unknown = unknown}, doubt_from_json);

@@ -20,6 +20,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "runtime/api/fields.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
@@ -34,150 +35,113 @@ std::optional<Role> role_from(std::string_view text) { return values::value_of(r
 
 }  // namespace
 
-namespace values {
+constexpr std::string_view shape_name(const TextBlock& /*as*/) { return "block"; }
+constexpr std::string_view block_kind(const TextBlock& /*as*/) { return "text"; }
+void fields(auto& archive, values::Like<TextBlock> auto& block) {
+  archive.require("text");
+  archive("text", block.text);
+}
 
-template <>
-struct Shape<TextBlock> {
-  static constexpr std::string_view name = "block";
-  static constexpr std::string_view kind = "text";
-  static void fields(auto& archive, auto& block) {
-    archive.require("text");
-    archive("text", block.text);
-  }
-};
+constexpr std::string_view shape_name(const ReasoningBlock& /*as*/) { return "block"; }
+constexpr std::string_view block_kind(const ReasoningBlock& /*as*/) { return "reasoning"; }
+void fields(auto& archive, values::Like<ReasoningBlock> auto& block) {
+  archive.require("text");
+  archive("text", block.text);
+  archive("metadata", block.metadata);
+}
 
-template <>
-struct Shape<ReasoningBlock> {
-  static constexpr std::string_view name = "block";
-  static constexpr std::string_view kind = "reasoning";
-  static void fields(auto& archive, auto& block) {
-    archive.require("text");
-    archive("text", block.text);
-    archive("metadata", block.metadata);
-  }
-};
+constexpr std::string_view shape_name(const ToolCallBlock& /*as*/) { return "block"; }
+constexpr std::string_view block_kind(const ToolCallBlock& /*as*/) { return "tool_call"; }
+void fields(auto& archive, values::Like<ToolCallBlock> auto& block) {
+  archive.require("id", "name");
+  archive.require_json("args");
+  archive("id", block.id);
+  archive("name", block.name);
+  archive.json("args", block.args);
+}
 
-template <>
-struct Shape<ToolCallBlock> {
-  static constexpr std::string_view name = "block";
-  static constexpr std::string_view kind = "tool_call";
-  static void fields(auto& archive, auto& block) {
-    archive.require("id", "name");
-    archive.require_json("args");
-    archive("id", block.id);
-    archive("name", block.name);
-    archive.json("args", block.args);
-  }
-};
+constexpr std::string_view shape_name(const ToolResultBlock& /*as*/) { return "block"; }
+constexpr std::string_view block_kind(const ToolResultBlock& /*as*/) { return "tool_result"; }
+void fields(auto& archive, values::Like<ToolResultBlock> auto& block) {
+  archive.require("call_id", "content");
+  archive("call_id", block.call_id);
+  archive("content", block.content);
+  archive("is_error", block.is_error);
+}
 
-template <>
-struct Shape<ToolResultBlock> {
-  static constexpr std::string_view name = "block";
-  static constexpr std::string_view kind = "tool_result";
-  static void fields(auto& archive, auto& block) {
-    archive.require("call_id", "content");
-    archive("call_id", block.call_id);
-    archive("content", block.content);
-    archive("is_error", block.is_error);
-  }
-};
+constexpr std::string_view shape_name(const Block& /*as*/) { return "block"; }
 
-template <>
-struct Shape<Block> {
-  static constexpr std::string_view name = "block";
+std::string write_whole(const Block& block) {
+  return std::visit(
+      []<class Known>(const Known& known) {
+        if constexpr (std::is_same_v<Known, OtherBlock>) {
+          return known.json.text();
+        } else {
+          values::Writer writer;
+          writer.text("kind", block_kind(known));
+          return values::write_rest(writer, known);
+        }
+      },
+      block);
+}
 
-  static std::string write(const Block& block) {
-    return std::visit(
-        []<class Known>(const Known& known) {
-          if constexpr (std::is_same_v<Known, OtherBlock>) {
-            return known.json.text();
-          } else {
-            Writer writer;
-            writer.text("kind", Shape<Known>::kind);
-            return write_rest(writer, known);
-          }
-        },
-        block);
-  }
+template <class Known>
+Result<Block> read_as(values::Reader& reader) {
+  auto known = values::read_rest<Known>(reader);
+  if (!known) return forward(known);
+  return *std::move(known);
+}
 
-  static Result<Block> read(std::string_view text) {
-    Reader reader(text, name);
-    std::string kind;
-    reader.require("kind");
-    reader.text("kind", kind);
-    auto known =
-        read_known<TextBlock, ReasoningBlock, ToolCallBlock, ToolResultBlock>(reader, kind);
-    if (known) return *std::move(known);
-    if (auto unknown = reader.finish(); !unknown) return forward(unknown);
-    return OtherBlock{RawJson::from_text(std::string(text)).value()};
-  }
+Result<Block> read_whole(std::string_view text, const Block& as) {
+  values::Reader reader(text, shape_name(as));
+  std::string kind;
+  reader.require("kind");
+  reader.text("kind", kind);
+  if (kind == block_kind(TextBlock())) return read_as<TextBlock>(reader);
+  if (kind == block_kind(ReasoningBlock())) return read_as<ReasoningBlock>(reader);
+  if (kind == block_kind(ToolCallBlock())) return read_as<ToolCallBlock>(reader);
+  if (kind == block_kind(ToolResultBlock())) return read_as<ToolResultBlock>(reader);
+  if (auto unknown = reader.finish(); !unknown) return forward(unknown);
+  return OtherBlock{RawJson::from_text(std::string(text)).value()};
+}
 
- private:
-  // Empty: the kind is none of these.
-  template <class... Known>
-  static std::optional<Result<Block>> read_known(Reader& reader, std::string_view kind) {
-    std::optional<Result<Block>> block;
-    const auto read_as = [&]<class Value>(const Value* /*type*/) {
-      if (kind != Shape<Value>::kind) return;
-      auto value = read_rest<Value>(reader);
-      block = value ? Result<Block>(*std::move(value)) : forward(value);
-    };
-    (read_as(static_cast<const Known*>(nullptr)), ...);
-    return block;
-  }
-};
+constexpr std::string_view shape_name(const Message& /*as*/) { return "message"; }
+void fields(auto& archive, values::Like<Message> auto& message) {
+  archive.require("role", "blocks");
+  archive.text("id", message.id);
+  archive.word("role", message.role, role_from);
+  archive("created_at", message.created_at);
+  archive("blocks", message.blocks);
+  archive.sparse("partial", message.is_partial);
+}
 
-template <>
-struct Shape<Message> {
-  static constexpr std::string_view name = "message";
-  static void fields(auto& archive, auto& message) {
-    archive.require("role", "blocks");
-    archive.text("id", message.id);
-    archive.word("role", message.role, role_from);
-    archive("created_at", message.created_at);
-    archive("blocks", message.blocks);
-    archive.sparse("partial", message.is_partial);
-  }
-};
+constexpr std::string_view shape_name(const PlanStep& /*as*/) { return "step of a plan"; }
+void fields(auto& archive, values::Like<PlanStep> auto& step) {
+  archive.require("id", "status");
+  archive("id", step.id);
+  archive("description", step.description);
+  archive.word("status", step.status, step_status_from);
+  archive("evidence", step.evidence);
+  archive("notes", step.notes);
+}
 
-template <>
-struct Shape<PlanStep> {
-  static constexpr std::string_view name = "step of a plan";
-  static void fields(auto& archive, auto& step) {
-    archive.require("id", "status");
-    archive("id", step.id);
-    archive("description", step.description);
-    archive.word("status", step.status, step_status_from);
-    archive("evidence", step.evidence);
-    archive("notes", step.notes);
-  }
-};
+constexpr std::string_view shape_name(const Postcondition& /*as*/) { return "postcondition"; }
+void fields(auto& archive, values::Like<Postcondition> auto& condition) {
+  archive.require("description");
+  archive("description", condition.description);
+  archive("satisfied", condition.is_satisfied);
+  archive("evidence", condition.evidence);
+}
 
-template <>
-struct Shape<Postcondition> {
-  static constexpr std::string_view name = "postcondition";
-  static void fields(auto& archive, auto& condition) {
-    archive.require("description");
-    archive("description", condition.description);
-    archive("satisfied", condition.is_satisfied);
-    archive("evidence", condition.evidence);
-  }
-};
-
-template <>
-struct Shape<Plan> {
-  static constexpr std::string_view name = "plan";
-  static void fields(auto& archive, auto& plan) {
-    archive.require("objective");
-    archive("id", plan.id);
-    archive("objective", plan.objective);
-    archive("created_at", plan.created_at);
-    archive("steps", plan.steps);
-    archive("postconditions", plan.postconditions);
-  }
-};
-
-}  // namespace values
+constexpr std::string_view shape_name(const Plan& /*as*/) { return "plan"; }
+void fields(auto& archive, values::Like<Plan> auto& plan) {
+  archive.require("objective");
+  archive("id", plan.id);
+  archive("objective", plan.objective);
+  archive("created_at", plan.created_at);
+  archive("steps", plan.steps);
+  archive("postconditions", plan.postconditions);
+}
 
 namespace {
 
@@ -214,12 +178,6 @@ std::uint32_t number_of(std::string_view id) {
   if (!id.starts_with('s')) return 0;
   const auto [end, error] = std::from_chars(id.data() + 1, id.data() + id.size(), number);
   return error == std::errc{} && end == id.data() + id.size() ? number : 0;
-}
-
-Result<Postcondition*> find_condition(Plan& plan, std::size_t index) {
-  if (index < plan.postconditions.size()) return &plan.postconditions[index];
-  return fail(ErrorCode::not_found, fmt::format("the plan has {} postconditions and no number {}",
-                                                plan.postconditions.size(), index));
 }
 
 }  // namespace
@@ -290,22 +248,16 @@ Result<void> update_step(Plan& plan, std::string_view step, StepUpdate update) {
 }
 
 Result<void> satisfy(Plan& plan, std::size_t postcondition, std::string evidence) {
-  auto condition = find_condition(plan, postcondition);
-  if (!condition) return forward(condition);
+  if (postcondition >= plan.postconditions.size()) {
+    return fail(ErrorCode::not_found, fmt::format("the plan has {} postconditions and no number {}",
+                                                  plan.postconditions.size(), postcondition));
+  }
   if (!is_evidence(evidence)) {
     return fail(ErrorCode::invalid_argument,
                 "a postcondition is satisfied only with evidence: say what shows it");
   }
-  (*condition)->is_satisfied = true;
-  (*condition)->evidence = std::move(evidence);
-  return {};
-}
-
-Result<void> retract(Plan& plan, std::size_t postcondition) {
-  auto condition = find_condition(plan, postcondition);
-  if (!condition) return forward(condition);
-  (*condition)->is_satisfied = false;
-  (*condition)->evidence.reset();
+  plan.postconditions[postcondition].is_satisfied = true;
+  plan.postconditions[postcondition].evidence = std::move(evidence);
   return {};
 }
 

@@ -4,7 +4,6 @@
 #include "runtime/api/fields.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -12,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -36,11 +34,6 @@ constexpr std::string_view text_suffix = "_text";
 // No value of ours puts more around a text than this.
 constexpr std::size_t levels_around = 8;
 
-// All long keys share one.
-std::uint64_t size_bit(std::string_view key) {
-  return std::uint64_t{1} << std::min<std::size_t>(key.size(), 63);
-}
-
 // For text that is JSON.
 std::size_t depth_of(std::string_view json) {
   std::size_t depth = 0;
@@ -60,19 +53,7 @@ std::size_t depth_of(std::string_view json) {
   return deepest;
 }
 
-// An integer of digits alone; any other spelling is left to the parser.
-std::optional<std::int64_t> plain_integer(std::string_view raw) {
-  std::int64_t number = 0;
-  const char* const end = raw.data() + raw.size();
-  const auto [rest, error] = std::from_chars(raw.data(), end, number);
-  if (raw.front() == '-' || error != std::errc() || rest != end) return std::nullopt;
-  return number;
-}
-
-std::optional<std::int64_t> integer(std::string_view raw) {
-  const auto plain = plain_integer(raw);
-  return plain ? plain : parse_json(raw)->as_int64();
-}
+std::optional<std::int64_t> integer(std::string_view raw) { return parse_json(raw)->as_int64(); }
 
 // JSON that is found again without a byte more or less: a reader takes the space around a
 // value for its own.
@@ -124,11 +105,9 @@ Reader::Reader(std::string_view text, std::string_view what) : what_(what) {
     return;
   }
   members_ = *std::move(members);
-  for (const RawMember& member : members_) {
-    const std::string_view key = member.key;
-    sizes_ |= size_bit(key);
-    has_exact_ = has_exact_ || key.ends_with(base64_suffix) || key.ends_with(text_suffix);
-  }
+  has_exact_ = std::ranges::any_of(members_, [](const RawMember& member) {
+    return member.key.ends_with(base64_suffix) || member.key.ends_with(text_suffix);
+  });
   std::int64_t version = version_known;
   (*this)(version_key, version);
   if (version > version_known) {
@@ -140,10 +119,9 @@ Reader::Reader(std::string_view text, std::string_view what) : what_(what) {
 }
 
 bool Reader::has(std::string_view key) const {
-  return (sizes_ & size_bit(key)) != 0 &&
-         std::ranges::any_of(members_, [&](const RawMember& member) {
-           return !member.value.empty() && member.key == key;
-         });
+  return std::ranges::any_of(members_, [&](const RawMember& member) {
+    return !member.value.empty() && member.key == key;
+  });
 }
 
 void Reader::require_json(std::string_view key) {
@@ -153,7 +131,7 @@ void Reader::require_json(std::string_view key) {
 // Of several members of one key the last counts, as for Json::find.
 std::optional<std::string_view> Reader::take(std::string_view key) {
   std::optional<std::string_view> found;
-  if (failed_ || (sizes_ & size_bit(key)) == 0) return found;
+  if (failed_) return found;
   for (RawMember& member : members_) {
     if (member.value.empty() || member.key != key) continue;
     found = std::exchange(member.value, {});
@@ -232,9 +210,7 @@ void Reader::operator()(std::string_view key, std::int64_t& out) {
 void Reader::operator()(std::string_view key, std::uint64_t& out) {
   const auto raw = take(key);
   if (!raw) return;
-  const auto plain = plain_integer(*raw);
-  const auto number =
-      plain ? std::optional(static_cast<std::uint64_t>(*plain)) : parse_json(*raw)->as_uint64();
+  const auto number = parse_json(*raw)->as_uint64();
   if (!number) return expect(false, key, "an integer that is not below zero");
   out = *number;
 }

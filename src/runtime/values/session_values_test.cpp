@@ -19,7 +19,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
-#include "values/codec_rules.hpp"
+#include "values/codec_fixture.hpp"
 
 namespace perdure {
 namespace {

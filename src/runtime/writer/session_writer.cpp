@@ -1,32 +1,181 @@
 // Commit, then fold: the state never runs ahead of the log.
+//
+// The entries of a change of status go last: what the commit does comes before how it leaves the
+// session. Text that does not fit a row is changed where it does not fit, and the rest can be read.
 
 #include "writer/session_writer.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <fmt/format.h>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/commit_surely.hpp"
-#include "state/read_log.hpp"
-#include "writer/draft.hpp"
+#include "runtime/api/commit.hpp"
+#include "runtime/api/read.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
+Status status_in_log(const std::optional<StatusNote>& last, Position inherited) {
+  return last && last->position > inherited ? last->status : Status::active;
+}
+
+NewEntry status_entry(const StatusNote& note) {
+  return {.channel = "status",
+          .kind = std::string(status_kind(note.status)),
+          .fold = Fold::replace,
+          .body = Body::from_text(to_json(note))};
+}
+
+void note_status(Batch& batch, const StatusKnown& before, StatusReason reason) {
+  if (!batch.status) return;
+  if (before.status != before.in_log) {
+    const std::string& words = before.wait_reason;
+    batch.entries.push_back(
+        status_entry({.status = before.status,
+                      .who = "store",
+                      .why = words.empty() ? "its row came so into this store" : words}));
+  }
+  // They were made where the session came from (a bundle, a backup), or before it ended.
+  const bool is_reopened = has_ended(before.status) && !has_ended(batch.status->status);
+  if (before.restored || (is_reopened && before.has_open_calls)) {
+    batch.entries.push_back(
+        {.channel = "approvals", .kind = std::string(voided_kind), .body = Body::from_text("{}")});
+  }
+  const StatusChange& change = *batch.status;
+  if (change.status == before.status && change.wait_reason == before.wait_reason) return;
+  if (reason.why.empty()) reason.why = change.wait_reason;
+  if (reason.why.empty()) reason.why = "no reason was given";
+  batch.entries.push_back(status_entry(
+      {.status = change.status, .who = std::move(reason.who), .why = std::move(reason.why)}));
+}
+
+namespace {
+
+constexpr std::string_view left_out = "…";
+
+bool is_control(std::string_view character) {
+  const auto lead = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return lead < 0x20 || lead == 0x7F;
+  return character.size() == 2 && lead == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
+}
+
+bool is_of_lines(std::string_view character) {
+  return character == "\n" || character == "\r" || character == "\t";
+}
+
+}  // namespace
+
+std::string row_text(std::string_view words, std::size_t bytes_max) {
+  std::string fitting;
+  std::size_t cut_at = 0;  // Where there is room left for the mark.
+  while (!words.empty() && fitting.size() <= bytes_max) {
+    const std::string_view character = first_character(words);
+    const bool fits = !character.empty() && (is_of_lines(character) || !is_control(character));
+    fitting += fits ? character : "?";
+    words.remove_prefix(std::max<std::size_t>(1, character.size()));
+    if (fitting.size() + left_out.size() <= bytes_max) cut_at = fitting.size();
+  }
+  if (fitting.size() <= bytes_max) return fitting;
+  return fitting.substr(0, cut_at).append(left_out);
+}
+
+std::string row_name(std::string_view name) {
+  std::string fitting = row_text(name, name_bytes_max);
+  std::ranges::replace_if(fitting, [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, '?');
+  if (fitting.starts_with(' ')) fitting.front() = '?';
+  if (fitting.ends_with(' ')) fitting.back() = '?';
+  return fitting.empty() ? "?" : fitting;
+}
+
+void fit_rows(Batch& batch) {
+  for (CallChange& change : batch.calls) {
+    auto* const settled = std::get_if<Settle>(&change);
+    if (settled == nullptr) continue;
+    settled->why = row_text(settled->why, text_bytes_max);
+    if (!settled->who.empty()) settled->who = row_name(settled->who);
+  }
+  if (!batch.status) return;
+  batch.status->wait_reason = row_text(batch.status->wait_reason, text_bytes_max);
+}
+
+Result<void> add_budget_change(Draft& draft, Budget& budget, BudgetEntry wanted) {
+  auto entered = enter(budget, std::move(wanted));
+  if (!entered) return forward(entered);
+  draft.add(appending("budget", std::string(to_string(entered->change)), to_json(*entered)));
+  return {};
+}
+
+Result<void> add_end_of_request(Draft& draft, const Request& request, Budget& budget,
+                                const RequestEnd& end) {
+  if (!request.reservation.empty()) {
+    auto entry = add_budget_change(
+        draft, budget,
+        {.change = end.may_be_paid ? BudgetChange::unconfirmed : BudgetChange::release,
+         .subject = request.reservation,
+         .what = end.why});
+    if (!entry) return entry;
+  }
+  draft.add(appending("requests", end.may_be_paid ? "lost" : "withdrawn", to_json(request)));
+  return {};
+}
+
+// The log is read before the store is asked: what could be lost in between was not read either.
+Result<bool> is_known_unsent(Store& store, const Request& request) {
+  if (!request.is_ahead || request.loss_token.empty()) return false;
+  auto now = store.loss_token();
+  if (!now) return forward(now);
+  return *now == request.loss_token;
+}
+
+Budget budget_after(const Budget& now, const Draft& draft) {
+  Budget budget = now;
+  for (const NewEntry& entry : draft.batch.entries) {
+    if (entry.channel != "budget") continue;
+    const auto change = budget_entry_from_json(entry.kind, entry.body.bytes());
+    if (!change) continue;
+    [[maybe_unused]] const auto replayed = replay(budget, *change);
+  }
+  return budget;
+}
+
+Result<void> add_request(Draft& draft, IdSource& ids, Budget& budget, NewRequest request) {
+  Request& made = request.request;
+  const auto open = budget.reservations.find(made.reservation);
+  const std::int64_t reserved = open == budget.reservations.end() ? 0 : open->second.micros;
+  if (request.reserve_micros != reserved) {
+    if (made.reservation.empty()) made.reservation = mint<BatchTag>(ids).text();
+    auto entry = add_budget_change(draft, budget,
+                                   {.change = BudgetChange::reserve,
+                                    .subject = made.reservation,
+                                    .micros = request.reserve_micros,
+                                    .what = made.model});
+    if (!entry) return entry;
+  }
+  draft.add(appending("requests", "request", to_json(made)));
+  return {};
+}
+
 namespace {
 
 Entry as_committed(NewEntry&& entry, Position position, Timestamp at) {
@@ -117,10 +266,7 @@ Result<void> SessionWriter::load() {
   const bool is_fork = row->parent && row->parent->lineage == Lineage::fork;
   inherited_ = is_fork ? row->parent->position : 0;
   auto state = read_state(deps_.store, lease_.session, at_position(row->head));
-  if (!state) {
-    return std::unexpected(
-        missing_head(deps_.store, lease_.session, row->head, std::move(state).error()));
-  }
+  if (!state) return forward(state);
   state_ = *std::move(state);
   return find_last_name(row->created_at);
 }
@@ -138,7 +284,7 @@ Result<void> SessionWriter::find_last_name(Timestamp created_at) {
   return {};
 }
 
-Result<Receipt> SessionWriter::begin(const NewSession& session, Draft draft, State inherited) {
+Result<void> SessionWriter::begin(const NewSession& session, Draft draft, State inherited) {
   state_ = std::move(inherited);
   head_ = state_.head;
   next_ = head_ + 1;
@@ -147,17 +293,18 @@ Result<Receipt> SessionWriter::begin(const NewSession& session, Draft draft, Sta
   status_ = session.status;
   wait_reason_ = session.wait_reason;
   unborn_ = session;
-  auto receipt = commit(std::move(draft));
+  auto begun = commit(std::move(draft));
   // Under that id there may be another session, and this worker may own it.
-  if (!receipt && receipt.error().code != ErrorCode::commit_unknown) is_released_ = true;
-  return receipt;
+  if (!begun && begun.error().code != ErrorCode::commit_unknown) is_released_ = true;
+  return begun;
 }
 
-Result<Receipt> SessionWriter::commit(Draft draft) {
+Result<void> SessionWriter::commit(Draft draft) {
   if (is_released_) return fail(ErrorCode::lease_lost, "this session was closed here");
   if (is_lost_) return lost();
   // The draft was put together without knowing whether it goes on from that one.
   if (unknown_) return fail(ErrorCode::commit_unknown, "an earlier commit is not known yet");
+  if (!unborn_ && draft.is_empty()) return {};
   if (draft.next_request) {
     Budget budget = budget_after(state_.budget, draft);
     // Without it the request is recorded when it is made, which costs a sync of its own.
@@ -178,9 +325,8 @@ Result<Receipt> SessionWriter::commit(Draft draft) {
               std::move(draft.reason));
   auto receipt = std::ranges::any_of(batch.entries, is_large) ? commit_with_blobs(batch)
                                                               : commit_in_order(batch);
-  if (!receipt) return receipt;
-  if (auto taken = take_in(std::move(batch), *receipt); !taken) return forward(taken);
-  return receipt;
+  if (!receipt) return forward(receipt);
+  return take_in(std::move(batch), *receipt);
 }
 
 // The fold needs the bytes themselves, the store their name.
@@ -277,8 +423,7 @@ Result<void> SessionWriter::take_up_restored() {
   if (!is_restored_) return {};
   Draft taken = draft();
   taken.stand({.status = status_, .wait_reason = wait_reason_});
-  if (auto receipt = commit(std::move(taken)); !receipt) return forward(receipt);
-  return {};
+  return commit(std::move(taken));
 }
 
 Result<void> SessionWriter::take_in(Batch batch, const Receipt& receipt) {
@@ -299,6 +444,7 @@ Result<void> SessionWriter::take_in(Batch batch, const Receipt& receipt) {
   head_ = receipt.head;
   next_ = std::max(next_, position);
   if (receipt.version) {
+    version_ = *receipt.version;
     named_at_ = receipt.at;
     named_turns_ = state_.totals.turns;
   }

@@ -1,5 +1,5 @@
-// A session whose lease this process has: the one place where it is committed to, and
-// where what was committed becomes state.
+// A session whose lease this process has: the one place where it is committed to, and where what was
+// committed becomes state; and what a commit will hold, while it is put together.
 
 #pragma once
 
@@ -8,21 +8,124 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/commit.hpp"
+#include "runtime/api/records.hpp"
 #include "runtime/api/worker.hpp"
-#include "writer/draft.hpp"
 
 namespace perdure {
+
+/// A request about to be made, and the most it may cost.
+struct NewRequest {
+  Request request{};
+  std::int64_t reserve_micros = 0;
+};
+
+// Positions are known before the commit: nobody else writes while we hold the lease, so the entries
+// get the numbers that follow. A call can thus refer to its own intent.
+class Draft {
+ public:
+  /// `next` is the position that the session's next entry gets.
+  explicit Draft(Position next) : next_(next) {}
+
+  /// The position that the next entry added will have.
+  [[nodiscard]] Position next() const { return next_ + batch.entries.size(); }
+
+  /// Adds an entry and returns the position it will have.
+  Position add(NewEntry entry) {
+    const Position position = next();
+    batch.entries.push_back(std::move(entry));
+    return position;
+  }
+
+  /// Nothing is to be written.
+  [[nodiscard]] bool is_empty() const {
+    return batch.entries.empty() && !batch.status && !batch.checkpoint && !batch.branch_from;
+  }
+
+  /// How it leaves the session, by whom and why.
+  void stand(StatusChange change, StatusReason because = {}) {
+    batch.status = std::move(change);
+    reason = std::move(because);
+  }
+
+  /// All but id, expected head and entries may be set from outside.
+  Batch batch{};
+  /// Of its change of status: the commit makes an entry of it.
+  StatusReason reason{};
+  /// The request that follows, written ahead of it: the commit makes entries of it, if the budget has
+  /// room for it after the draft's own changes.
+  std::optional<NewRequest> next_request{};
+
+ private:
+  Position next_;
+};
+
+/// An entry of JSON text that adds to a list, or replaces a value.
+[[nodiscard]] inline NewEntry appending(std::string channel, std::string kind, std::string json) {
+  return {.channel = std::move(channel),
+          .kind = std::move(kind),
+          .body = Body::from_text(std::move(json))};
+}
+[[nodiscard]] inline NewEntry replacing(std::string channel, std::string kind, std::string json) {
+  NewEntry entry = appending(std::move(channel), std::move(kind), std::move(json));
+  entry.fold = Fold::replace;
+  return entry;
+}
+
+/// The text as a row takes it: no control characters but those of lines, valid UTF-8, and no more
+/// bytes than that. A log has what a tool, a model or a person said as it was; a row has room for
+/// less, and a store refuses a commit whose rows are too long or unprintable. A response that was paid
+/// for must not be lost for that.
+[[nodiscard]] std::string row_text(std::string_view text, std::size_t bytes_max);
+
+/// The same as a name: one line, no space at either end, never empty.
+[[nodiscard]] std::string row_name(std::string_view name);
+
+/// Makes all text of a batch that goes into rows fit them.
+void fit_rows(Batch& batch);
+
+/// Adds a change of the budget. `budget`: as it is when the draft gets there; the change is applied.
+/// Fails: as enter, and then changes nothing.
+[[nodiscard]] Result<void> add_budget_change(Draft& draft, Budget& budget, BudgetEntry wanted);
+
+/// What is left of the budget once the draft is committed.
+[[nodiscard]] Budget budget_after(const Budget& now, const Draft& draft);
+
+/// Adds the request and what it reserves. `budget`: as it is when the draft gets there.
+/// Fails: as enter.
+[[nodiscard]] Result<void> add_request(Draft& draft, IdSource& ids, Budget& budget,
+                                       NewRequest request);
+
+struct RequestEnd {
+  std::string why{};
+  /// It was sent, or nobody knows whether it was: what it reserved counts as spent.
+  bool may_be_paid = false;
+};
+
+/// Adds the end of the request. `budget`: as it is when the draft gets there.
+/// Fails: as enter.
+[[nodiscard]] Result<void> add_end_of_request(Draft& draft, const Request& request, Budget& budget,
+                                              const RequestEnd& end);
+
+/// The head as it is now: what is committed or rewound later does not move it.
+[[nodiscard]] inline Point at_position(Position head) {
+  return head == 0 ? Point::head() : Point::position(head);
+}
 
 /// Bodies beyond this are blobs, so that reading a log does not mean holding them twice.
 inline constexpr std::size_t inline_bytes_max = std::size_t{1} << 20U;
@@ -77,12 +180,22 @@ class SessionWriter {
   /// In place of load(), for a session that is not there yet: creates it with the draft as its first
   /// commit. `inherited`: as of the point that it is forked at.
   /// Fails: as Store::create. Where that is known not to have happened, no lease is given up.
-  Result<Receipt> begin(const NewSession& session, Draft draft, State inherited = {});
+  Result<void> begin(const NewSession& session, Draft draft, State inherited = {});
 
-  /// Commits the draft, and folds it. A commit whose answer is lost is repeated; if that does
-  /// not help, nothing else is committed before it is found out.
+  /// Commits the draft, unless it is empty, and folds it. A commit whose answer is lost is repeated; if
+  /// that does not help, nothing else is committed before it is found out.
   /// Fails: as Store::commit.
-  Result<Receipt> commit(Draft draft);
+  Result<void> commit(Draft draft);
+
+  /// One commit, of what `add` puts into a draft. Nothing is written where it fails.
+  /// Fails: as settle_unknown_commit; as `add`; as Store::commit.
+  template <class Add>
+  Result<void> write(Add add) {
+    if (auto known = settle_unknown_commit(); !known) return known;
+    Draft made = draft();
+    if (Result<void> added = add(made); !added) return added;
+    return commit(std::move(made));
+  }
 
   [[nodiscard]] const SessionDeps& deps() const { return deps_; }
   [[nodiscard]] const Lease& lease() const { return lease_; }
@@ -105,6 +218,8 @@ class SessionWriter {
   /// Asked to stop when the worker is late.
   [[nodiscard]] const std::stop_token& stop_token() const { return stop_; }
   [[nodiscard]] Status status() const { return status_; }
+  /// The one that this object named last.
+  [[nodiscard]] Version version() const { return version_; }
   /// When a version was last named, in this line or another, by whomever; else its beginning.
   [[nodiscard]] Timestamp named_at() const { return named_at_; }
   [[nodiscard]] std::int64_t turns_since_named() const;
@@ -134,6 +249,7 @@ class SessionWriter {
   Lease lease_;
   std::optional<Holder> before_;
   Timestamp taken_at_;
+  Version version_{};
   Timestamp named_at_;
   std::int64_t named_turns_ = 0;  ///< How many there were then.
   State state_;

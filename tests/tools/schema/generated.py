@@ -27,7 +27,7 @@ def count(rng: random.Random) -> int:
 
 
 def keyword(rng: random.Random, depth: int):
-    """One keyword and its value; those that hold schemas only while there is depth."""
+    """One keyword and its value; keywords that hold schemas only while depth is left."""
     inner = lambda: schema(rng, depth - 1)  # noqa: E731
     many = lambda: [inner() for _ in range(rng.randrange(1, 4))]  # noqa: E731
     some_names = lambda: rng.sample(NAMES, rng.randrange(1, 3))  # noqa: E731
@@ -57,14 +57,14 @@ def schema(rng: random.Random, depth: int):
     if rng.random() < 0.06:
         return rng.random() < 0.6
     made = dict(keyword(rng, depth) for _ in range(rng.randrange(1, 5)))
-    # ajv finds an empty array valid if it is to contain something and has a prefix; the draft does not.
+    # ajv accepts an empty array for `contains` with a prefix; the draft does not.
     if "prefixItems" in made:
         made.pop("contains", None)
     return made
 
 
 def document(rng: random.Random):
-    """With definitions that its references find; they may refer to each other, also without an end."""
+    """A schema with definitions for its references; they may refer to each other, even in a cycle."""
     made = schema(rng, 3)
     if isinstance(made, bool):
         return made

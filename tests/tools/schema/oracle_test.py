@@ -1,8 +1,8 @@
-"""Our JSON Schema against ajv: oracle_test.py VERDICTS FOLDER [--seed N] [--schemas N].
+"""Compares our JSON Schema with ajv: oracle_test.py VERDICTS FOLDER [--seed N] [--schemas N].
 
-The same schemas and values go to both: a table by hand, and random ones. Every verdict must be the
-same, but of a pattern in cases.DIALECT, where they must differ; only we may refuse a schema that
-would never be done.
+Both get the same schemas and values: a handwritten table, and random ones. Every verdict must be the
+same, except for patterns in cases.DIALECT, where they must differ. Only ours may refuse a schema whose
+evaluation would not terminate.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import cases
 import generated
 
 HERE = pathlib.Path(__file__).resolve().parent
-# We refuse at load what would never end; ajv finds out, or not, when it runs.
+# We refuse non-terminating schemas when they are loaded; ajv may notice when it runs.
 ENDLESS = "without going deeper"
 
 

@@ -9,6 +9,7 @@
 
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "tools/check/paths.hpp"
 
 namespace perdure {
 namespace {

@@ -21,9 +21,9 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "tools/files/replacement.hpp"
 
 namespace perdure {
 namespace {
@@ -313,7 +313,7 @@ TEST_F(FileToolsTest, VerifyKnowsAWriteByItsKey) {
 TEST_F(FileToolsTest, VerifyKnowsWhatWasNotPutInPlace) {
   const std::string args = R"({"path": "a.txt", "content": "new"})";
   // As a death before the rename leaves it: written, under a name of its own.
-  put("root/" + files::temporary_name("key-1"), "ne");
+  put("root/.perdure-" + to_hex(sha256("key")).substr(0, 24) + ".tmp", "ne");
   EXPECT_EQ(verify("write_file", args, past), "not landed");
   call("write_file", args);
   EXPECT_THAT(verify("write_file", args, past), StartsWith("landed"))

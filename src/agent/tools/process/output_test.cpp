@@ -1,7 +1,5 @@
 // What of a program's output is told, and in which pieces.
 
-#include "tools/process/output.hpp"
-
 #include <cstddef>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +9,7 @@
 
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "tools/process/program.hpp"
 
 namespace perdure {
 namespace {

@@ -1,23 +1,66 @@
 // A compiled schema: nodes that name each other by number, so that a `$ref` is an edge like any
-// other and a schema that refers to itself is a cycle in a list, not in memory.
+// other and a schema that refers to itself is a cycle in a list, not in memory. A node has one rule
+// for each keyword of its schema.
 
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "text/pattern.hpp"
-#include "tools/schema/value.hpp"
 
 namespace perdure::schema {
+
+/// A JSON number as a schema compares it: exact as an integer of 64 bits with a sign, and as the
+/// nearest double where it is written with a fraction or an exponent, or is larger.
+class Number {
+ public:
+  /// `json` must be a number. Beyond every double it is infinite.
+  explicit Number(const Json& json);
+
+  /// 1, 1.0 and 1e2 are.
+  [[nodiscard]] bool is_integer() const { return is_integer_; }
+  /// Nothing if it is not an integer from 0 on; INT64_MAX for any beyond.
+  [[nodiscard]] std::optional<std::uint64_t> as_count() const;
+
+  /// Whether `divisor` can be one for is_multiple_of: above zero and finite.
+  [[nodiscard]] bool is_divisor() const;
+  /// Exact for two integers. Otherwise the quotient may miss an integer by the rounding of the
+  /// doubles, 2^-51 of itself: 0.3 is a multiple of 0.1. From 2^50 on it misses none.
+  [[nodiscard]] bool is_multiple_of(const Number& divisor) const;
+
+  [[nodiscard]] std::partial_ordering operator<=>(const Number& other) const;
+
+ private:
+  std::optional<std::int64_t> whole_{};
+  bool is_integer_ = false;
+  double value_ = 0;
+};
+
+// One text for all JSON that is equal as JSON Schema sees it: 1 is 1.0, the order of members
+// does not count, the last of two members of one name does. Integers keep all their digits; what
+// has a fraction or an exponent is the nearest double.
+
+[[nodiscard]] std::string value_text(const Json& value);
+
+/// As a person is shown it, cut if it is long.
+[[nodiscard]] std::string shown(const Json& value);
+
+/// "a string", "an integer" …
+[[nodiscard]] std::string kind_words(const Json& value);
+
+class Evaluator;
+struct At;
+struct Rule;
 
 using NodeId = std::size_t;
 
@@ -32,134 +75,65 @@ enum TypeBit : std::uint8_t {
   type_object = 64,
 };
 
-struct Range {
-  std::uint64_t min = 0;
-  std::optional<std::uint64_t> max{};
+/// What the value of a keyword must be, and where a Rule keeps it.
+enum class Shape : std::uint8_t {
+  types,       ///< The name of a type, or several: `count`, as bits.
+  values,      ///< A list: `texts`, sorted, as value_text has them; and `words`.
+  value,       ///< Anything: as a list of one.
+  number,      ///< `number`, and `words`.
+  divisor,     ///< A number above zero: the same.
+  count,       ///< `count`.
+  flag,        ///< `count`: 1 for true.
+  pattern,     ///< `patterns`.
+  schema,      ///< `nodes`: one.
+  schemas,     ///< A list: `nodes`.
+  members,     ///< An object of schemas: `members`.
+  patterns,    ///< The same, by patterns: `patterns`, and as many `nodes`.
+  names,       ///< A list: `texts`.
+  dependents,  ///< An object of such lists: `dependents`.
+  reference,   ///< `nodes`: the one that it leads to.
 };
 
-struct Bound {
-  Number number;
-  std::string words{};  ///< As the schema has it.
+struct Keyword {
+  std::string_view name{};
+  Shape shape = Shape::schema;
+  /// What it asks of a value. Null: nothing by itself, another keyword looks at it.
+  void (Evaluator::*check)(const At&, const Rule&) = nullptr;
+  bool is_in_place = false;  ///< Its schemas are for the very same value.
 };
 
-struct NumberRules {
-  std::optional<Bound> minimum{};
-  std::optional<Bound> maximum{};
-  std::optional<Bound> exclusive_minimum{};
-  std::optional<Bound> exclusive_maximum{};
-  std::optional<Bound> multiple_of{};
-};
+/// All that are known, in the order in which they are checked.
+[[nodiscard]] std::span<const Keyword> keywords();
 
-struct ArrayRules {
-  Range size{};
-  bool are_unique = false;
-  std::vector<NodeId> prefix{};
-  std::optional<NodeId> items{};  ///< What follows the prefix.
-  std::optional<NodeId> contains{};
-  Range contained{.min = 1};
-};
-
-struct ObjectRules {
-  Range size{};
-  std::vector<std::string> required{};
-  std::map<std::string, NodeId, std::less<>> properties{};
-  std::vector<std::pair<Pattern, NodeId>> patterns{};
-  std::optional<NodeId> additional{};
-  std::optional<NodeId> names{};
-  std::map<std::string, std::vector<std::string>> dependent_required{};
-};
-
-/// Values that are allowed: `enum`, or the one of `const`.
-struct Allowed {
-  std::vector<std::string> texts{};  ///< Of value_text.
-  std::string words{};
+/// One keyword of a schema, with its value.
+struct Rule {
+  const Keyword* keyword = nullptr;
+  std::string name{};  ///< As the schema writes it: older drafts have other names.
+  std::uint64_t count = 0;
+  std::optional<Number> number{};
+  std::string words{};  ///< For people.
+  std::vector<std::string> texts{};
+  std::vector<Pattern> patterns{};
+  std::vector<NodeId> nodes{};
+  std::map<std::string, NodeId, std::less<>> members{};
+  std::map<std::string, std::vector<std::string>> dependents{};
 };
 
 struct Node {
-  std::string place{};    ///< JSON pointer into the schema.
-  bool is_never = false;  ///< `false`.
-  std::optional<std::uint8_t> types{};
-  std::optional<Allowed> one_of_values{};
-  std::optional<Allowed> constant{};
-  NumberRules number{};
-  Range length{};
-  std::optional<Pattern> pattern{};
-  ArrayRules array{};
-  ObjectRules object{};
-  bool has_array_rules = false;
-  bool has_object_rules = false;
+  std::string place{};        ///< JSON pointer into the schema.
+  bool is_never = false;      ///< `false`.
+  std::vector<Rule> rules{};  ///< In the order of keywords().
 
-  // Rules for the same value.
-  std::optional<NodeId> reference{};
-  std::vector<NodeId> all_of{};
-  std::vector<NodeId> any_of{};
-  std::vector<NodeId> one_of{};
-  std::optional<NodeId> negated{};
-  std::optional<NodeId> condition{};
-  std::optional<NodeId> then{};
-  std::optional<NodeId> otherwise{};
-  std::map<std::string, NodeId> dependent{};
+  /// Null: the schema does not have it.
+  [[nodiscard]] const Rule* find(std::string_view keyword) const {
+    for (const Rule& rule : rules) {
+      if (rule.keyword->name == keyword) return &rule;
+    }
+    return nullptr;
+  }
 };
 
-// From a schema's JSON to its nodes.
-
-/// Compiles one schema. Works through a list and never by recursion: neither a deep schema nor a
-/// long chain of references can exhaust the stack.
-class Compiler {
- public:
-  explicit Compiler(const Json& root) : root_(root) {}
-
-  /// The first node is the root. Fails: as JsonSchema::compile.
-  [[nodiscard]] Result<std::vector<Node>> run();
-
- private:
-  struct Pending {
-    const Json* schema;
-    NodeId id;
-  };
-  struct Reference {
-    NodeId from;
-    std::string target;
-  };
-
-  /// The node of a schema that is part of the root; compiled later, if it was not met before.
-  NodeId node_of(const Json& schema, const std::string& place);
-  void compile_next();
-  void compile_object(const Json& schema, NodeId id);
-  void compile_keyword(NodeId id, const std::string& keyword, const Json& value);
-  void resolve();
-  [[nodiscard]] const Json* find_target(std::string_view target, std::string& place) const;
-
-  bool set_type(Node& node, const Json& value);
-  bool set_values(Node& node, const std::string& keyword, const Json& value);
-  bool set_number(Node& node, const std::string& keyword, const Json& value);
-  bool set_count(Node& node, const std::string& keyword, const Json& value);
-  bool set_pattern(Node& node, const Json& value);
-  bool set_array(NodeId id, const std::string& keyword, const Json& value);
-  bool set_object(NodeId id, const std::string& keyword, const Json& value);
-  bool set_in_place(NodeId id, const std::string& keyword, const Json& value);
-  bool set_dependencies(NodeId id, const Json& value);
-  void set_id(NodeId id, const Json& value);
-
-  std::vector<NodeId> nodes_of(NodeId id, const std::string& keyword, const Json& value);
-  std::map<std::string, NodeId, std::less<>> members_of(NodeId id, const std::string& keyword,
-                                                        const Json& value);
-  std::vector<std::string> names_of(NodeId id, const std::string& keyword, const Json& value);
-  void refuse(NodeId id, const std::string& keyword, ErrorCode code, const std::string& why);
-
-  const Json& root_;
-  std::vector<Node> nodes_;
-  std::map<const Json*, NodeId> known_;
-  std::vector<Pending> pending_;
-  std::vector<Reference> references_;
-  std::map<std::string, NodeId, std::less<>> anchors_;
-  std::string base_{};
-  bool ignores_siblings_ = false;  ///< Of `$ref`: drafts before 2019-09.
-  std::optional<Error> error_{};
-};
-
-/// Whether some node leads back to itself for the same value, or by too long a way.
-/// Fails: `invalid_argument`, `unsupported`.
-[[nodiscard]] Result<void> check_ends(const std::vector<Node>& nodes);
+/// The nodes of a schema, its root first. Fails: as JsonSchema::compile.
+[[nodiscard]] Result<std::vector<Node>> compile_nodes(const Json& schema);
 
 }  // namespace perdure::schema

@@ -1,13 +1,12 @@
 // Numbers are exact as integers of 64 bits, and doubles beyond that.
 
-#include "tools/schema/value.hpp"
-
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <optional>
 #include <string>
 
 #include "perdure/core/json.hpp"
+#include "tools/schema/compiler.hpp"
 
 namespace perdure::schema {
 namespace {

@@ -19,6 +19,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 #include "tools/args.hpp"
 
 namespace perdure {

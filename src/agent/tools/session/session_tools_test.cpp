@@ -18,6 +18,7 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
@@ -179,13 +180,11 @@ TEST(SessionToolSpecs, PassTheirChecks) {
   const auto check = [&](const std::string& name, const std::string& args) {
     return check_call(box, {}, {.name = name, .args = args}, 1);
   };
-  EXPECT_TRUE(std::holds_alternative<CallGo>(check("plan_create", two_steps)));
-  EXPECT_TRUE(std::holds_alternative<CallGo>(check("note_write", R"({"key": "a", "text": ""})")));
-  EXPECT_TRUE(
-      std::holds_alternative<CallRefused>(check("note_write", R"({"key": "../a", "text": ""})")));
-  EXPECT_TRUE(std::holds_alternative<CallRefused>(
-      check("plan_create", R"({"objective": "x", "steps": []})")));
-  EXPECT_TRUE(std::holds_alternative<CallAsk>(check("ask_user", R"({"question": "?"})")));
+  EXPECT_EQ(check("plan_create", two_steps).permit, Permit::allow);
+  EXPECT_EQ(check("note_write", R"({"key": "a", "text": ""})").permit, Permit::allow);
+  EXPECT_EQ(check("note_write", R"({"key": "../a", "text": ""})").permit, Permit::deny);
+  EXPECT_EQ(check("plan_create", R"({"objective": "x", "steps": []})").permit, Permit::deny);
+  EXPECT_EQ(check("ask_user", R"({"question": "?"})").permit, Permit::ask);
 }
 
 }  // namespace

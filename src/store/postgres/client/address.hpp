@@ -3,7 +3,7 @@
 // Our own options are taken out of the location. Everything else is libpq's, and is handed to it
 // as it was written: sslmode, passfile, target_session_attrs, …
 //
-// A password may be anywhere in a location, also where somebody put it by mistake. So what people
+// A password may be anywhere in a location, also where it was put by mistake. So what people
 // get to see is `shown`, and a location that cannot be read is not repeated to them.
 
 #pragma once
@@ -20,7 +20,7 @@
 namespace perdure::postgres {
 
 enum class Migrate {
-  automatic,  ///< Whoever opens a store brings it to this build's format.
+  automatic,  ///< Who opens a store brings it to this build's format.
   verify,     ///< Refuse to open a store that is not of this build's format.
 };
 

@@ -41,7 +41,7 @@ class Client {
   Client(Address address, Options options);
 
   /// Runs `work(Connection&) -> Result<T>` on a connection of its own, and again from its beginning
-  /// if that was lost: whatever `work` changes outside, it must begin anew. It must not ask this
+  /// if that was lost: whatever `work` changes outside, it must begin again. It must not ask this
   /// client for anything, because it holds a connection already.
   ///
   /// Each statement sees a state of its own. Only for what changes nothing, or does no harm twice.
@@ -55,7 +55,7 @@ class Client {
         const Pool::Loan connection = pool_.borrow(attempts.deadline());
         return work(*connection);
       } catch (const PgError& error) {
-        // A read happens to nobody, so that it is unknown is of no interest.
+        // A read changes nothing, so it does not matter whether it happened.
         if (attempts.after(error)) {
           return std::unexpected(attempts.reason(error).to_error());
         }
@@ -78,7 +78,7 @@ class Client {
   /// (committer.hpp). Returns its one value. Fails: as write.
   [[nodiscard]] Result<std::string> commit(Commission what, Sync sync);
 
-  /// A connection for somebody who stays on it, such as one who listens. One try.
+  /// A connection for one who stays on it, such as a listener. One try.
   /// Fails: `unavailable`; `unsupported`.
   [[nodiscard]] Result<std::unique_ptr<Connection>> connect();
 

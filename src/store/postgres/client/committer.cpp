@@ -1,6 +1,6 @@
 // What a lost reply does: it is not known if any of the group happened, so each is sent again, alone,
 // and the server finds by its batch id whether it happened. Alone, because it may be one of them that
-// brings the server down or waits for a lock longer than anybody's patience; and by its own thread, so
+// brings the server down or waits for a lock longer than the others' patience; and by its own thread, so
 // that the others, and those who queue, need not wait for it.
 
 #include "postgres/client/committer.hpp"

@@ -39,7 +39,7 @@ constexpr std::string_view written_schema = "perdure.";
 
 // $1 is the server's process by what libpq was told at the start, $2 is in milliseconds. Settings are
 // made only where they stay with us, which is where both are the same. A backend that waits for a
-// lock notices only by the last one that nobody waits for it any more.
+// lock notices only by the last one that its client is gone.
 constexpr std::string_view hello =
     "SELECT pg_backend_pid(), current_setting('server_version_num')::bigint, "
     "pg_is_in_recovery(), current_setting('transaction_read_only') = 'on', "
@@ -451,7 +451,7 @@ void Connection::execute(std::string_view script) {
   if (failed) throw PgError(*failed);
 }
 
-// Needs no table: a record in the log that nobody reads, and the wait for it, also where the server's
+// Needs no table: a record in the log that is never read, and the wait for it, also where the server's
 // default is not to wait.
 void Connection::await_durability() {
   query(

@@ -124,7 +124,7 @@ class Connection {
   void execute(std::string_view script);
 
   /// Returns when all that was committed before is as safe as a commit of now: on disk, and with the
-  /// standbys that are waited for. A repetition needs it that finds its work done: whoever did that
+  /// standbys that are waited for. A repetition needs it that finds its work done: the one who did that
   /// may have been cut off while it still waited, and the server shows the work all the same.
   void await_durability();
 

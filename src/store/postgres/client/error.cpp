@@ -45,7 +45,7 @@ constexpr std::array mapped = {
 };
 
 // Refused by the way of things among others, or for now. 23505: the same thing was written at the same
-// time, which a second look finds. 26000 and 42P05: somebody between us and the server exchanged the
+// time, which a second look finds. 26000 and 42P05: a pooler between us and the server exchanged the
 // connection under our prepared statements; the next one is fresh.
 constexpr std::array<std::string_view, 8> passing = {"40001", "40P01", "23505", "55P03",
                                                      "57014", "53300", "26000", "42P05"};

@@ -5,7 +5,7 @@
 //
 // Three questions decide what happens next: is the connection of any use, may the statement be
 // sent again, and may it have happened already. The server's SQLSTATE answers them; where there is
-// none, because no server answered, whoever noticed says it.
+// none, because no server answered, the one who noticed says it.
 
 #pragma once
 

@@ -20,7 +20,7 @@
 
 namespace perdure::postgres {
 
-/// Thread safety: any thread at any time. Whoever holds a loan must not ask for a second one: all
+/// Thread safety: any thread at any time. Who holds a loan must not ask for a second one: all
 /// could wait for each other until their deadlines.
 class Pool {
  public:
@@ -38,7 +38,7 @@ class Pool {
   /// until the deadline, but more than the server lets it wait for a lock. Throws PgError.
   [[nodiscard]] Loan borrow(Deadline deadline);
 
-  /// One that is not counted and not taken back, for somebody who stays on it.
+  /// One that is not counted and not taken back, for one who stays on it.
   [[nodiscard]] std::unique_ptr<Connection> connect(Deadline deadline);
 
   /// From now on every new connection begins with this statement, which must be a literal. Those

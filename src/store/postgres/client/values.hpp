@@ -31,7 +31,7 @@ inline constexpr std::string_view select_session =
     "FROM perdure.session s LEFT JOIN perdure.worker w ON w.num = s.owner ";
 [[nodiscard]] SessionSummary read_session(const Rows& rows);
 
-/// fence, since, id, host, pid, process, ended, in time, from `column` on. Empty if nobody holds it.
+/// fence, since, id, host, pid, process, ended, in time, from `column` on. Empty if it is not held.
 [[nodiscard]] std::optional<Holder> read_holder(const Rows& rows, int column);
 
 inline constexpr std::string_view entry_columns =
@@ -93,7 +93,7 @@ class JsonRow {
 /// Adds what of it is there.
 void add_to(JsonRow& row, const Annotation& annotation);
 
-/// A session to be created, as perdure.make_session takes it. Whoever repeats the creation uses the same
+/// A session to be created, as perdure.make_session takes it. Who repeats the creation uses the same
 /// nonce.
 [[nodiscard]] Json session_row(const NewSession& session, const std::string& nonce);
 

@@ -35,7 +35,7 @@ constexpr Duration look_every_untold = 100ms;
 constexpr Duration wait_slice = 50ms;
 /// Writes of this long are told together.
 constexpr Duration tell_every = 20ms;
-/// After this long a write that nobody told of counts all the same: its writer may have died.
+/// After this long a write that was not told counts all the same: its writer may have died.
 constexpr Duration tell_late = 1s;
 constexpr Duration longest_wait = 24h;
 /// LISTEN cuts a longer name off, and NOTIFY refuses it.
@@ -93,7 +93,7 @@ Result<std::uint64_t> Watcher::wait(std::uint64_t since, Duration timeout) {
 Result<void> Watcher::look(bool early) {
   const std::scoped_lock looking(looking_);
   auto look = client_.read([](Connection& db) -> Result<Look> {
-    // The first value of a sequence shows before anybody took it.
+    // The first value of a sequence shows before it was taken.
     Rows rows = db.query(
         "SELECT b.last_value + b.is_called::int, t.last_value + t.is_called::int "
         "FROM perdure.begun b CROSS JOIN perdure.told t");
@@ -195,7 +195,7 @@ void Watcher::tell_server() {
     rows.next();
     return rows.integer(0);
   });
-  // A look counts from one more, because of the value that nobody has taken yet.
+  // A look counts from one more, because of the value that is not taken yet.
   if (told && *told == last_.told) last_.told = *told + 1;
 }
 

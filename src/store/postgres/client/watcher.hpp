@@ -48,9 +48,9 @@ class Watcher {
   /// `early`: a write that may not be committed yet counts too; when it is, it counts again.
   [[nodiscard]] Result<void> look(bool early);
   [[nodiscard]] bool is_news(const Look& look, bool early);
-  /// The listener's thread, while anybody waits.
+  /// The listener's thread, while a caller waits.
   void listen();
-  /// Sleeps until there is a reason to look. False: nobody waits any more.
+  /// Sleeps until there is a reason to look. False: no caller waits any more.
   bool doze(std::unique_ptr<Connection>& connection);
   [[nodiscard]] std::unique_ptr<Connection> connect();
   /// The teller's thread.
@@ -61,11 +61,11 @@ class Watcher {
   const OwnProcess process_;
   Client& client_;
   const bool notify_;
-  bool hears_;  ///< The listener's: false once it met a pooler, behind which nobody can listen.
+  bool hears_;  ///< The listener's: false once it met a pooler, behind which there is no LISTEN.
 
   std::mutex looking_;  ///< One look at a time; taken before `mutex_`.
   Look last_{};
-  std::optional<Uptime> untold_since_{};  ///< Since when a write has begun that nobody told of.
+  std::optional<Uptime> untold_since_{};  ///< Since when a write has begun that was not told.
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <fmt/format.h>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -64,20 +63,16 @@ bool may_have_gap(const LogQuery& query, const Page& page) {
   Position to = std::min(query.to, page.part_last);
   if (ends_known) to = std::min(query.to, query.as_of.number());
   if (page.entries.empty()) return ends_known && from <= to;
-  const auto is_step = [&](const Entry& before, const Entry& next) {
-    return forwards ? before.position + 1 == next.position : next.position + 1 == before.position;
-  };
-  if (std::ranges::adjacent_find(page.entries, std::not_fn(is_step)) != page.entries.end()) {
-    return true;
-  }
-  const Position oldest = forwards ? page.entries.front().position : page.entries.back().position;
-  const Position newest = forwards ? page.entries.back().position : page.entries.front().position;
+  Position oldest = page.entries.front().position;
+  Position newest = page.entries.back().position;
+  if (!forwards) std::swap(oldest, newest);
+  if (newest - oldest + 1 != page.entries.size()) return true;
   const bool begins_late = oldest > from && (forwards || !is_full);
   const bool ends_early = newest < to && (!forwards || !is_full);
   return begins_late || ends_early;
 }
 
-// Puts a damaged entry where one must have been. Which channel it was on nobody knows.
+// Puts a damaged entry where one must have been. Which channel it was on is not known.
 void add_lost(Connection& db, const SessionId& session, const LogQuery& query, Page& page) {
   std::vector<Entry>& entries = page.entries;
   const bool forwards = query.order == Order::oldest_first;

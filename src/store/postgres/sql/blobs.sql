@@ -31,7 +31,7 @@ $$;
 -- Collecting blobs that nothing names.
 
 -- Looks at the next blobs after p_after, by hash, and removes those that were put before p_before
--- and that nobody names. First the lock, then the look: whoever names a blob locks its row, too.
+-- and that nothing names. First the lock, then the look: who names a blob locks its row, too.
 -- One that is locked just now is being named or put again, and stays.
 CREATE FUNCTION perdure.collect_slice(
   p_after bytea, p_before bigint, p_rows bigint, p_bytes bigint,

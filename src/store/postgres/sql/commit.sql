@@ -148,7 +148,7 @@ BEGIN
 END $$;
 
 -- One batch, whatever is in it. Every statement in here is paid for by every commit, and in each the
--- server sets up every column and every operator anew: so there are few, and they name what they need.
+-- server sets up every column and every operator again: so there are few, and they name what they need.
 --
 -- It is first tried without a look at what could speak against it: the update of the session's row says
 -- whether anything does, and only then it is examined. A repetition finds the head moved on, unless

@@ -13,7 +13,7 @@
 --
 -- `claim` has a row for every key that a call holds; this makes taking a key atomic across
 -- sessions. Its columns from `session` on are filled when the session is removed.
--- `claimed`: the key that a call of a bundle says it holds, while nobody accepted that; `call.key` is null
+-- `claimed`: the key that a call of a bundle says it holds, until a person accepts that; `call.key` is null
 -- then, and `claim.key` a key that nothing has.
 -- `pruned` and `garbage` are as in the SQLite store: what was dropped, and what is still to go.
 -- `session.moved`: 'moved …' once it was moved to another store; the tables after `garbage` are about
@@ -33,7 +33,7 @@ CREATE SEQUENCE perdure.session_num;
 CREATE SEQUENCE perdure.segment_num;
 CREATE SEQUENCE perdure.worker_num;
 CREATE SEQUENCE perdure.message_num;
--- Whoever waits looks at these, at little cost. `begun` rises within every write, and so before
+-- Those who wait look at these, at little cost. `begun` rises within every write, and so before
 -- others can see it; `told` rises for all writes of a while, after they were committed.
 CREATE SEQUENCE perdure.begun;
 CREATE SEQUENCE perdure.told;

@@ -1,7 +1,7 @@
 -- Brings the functions and views of a store to those of this build, within the migration's
--- transaction. Each is replaced where it is, and keeps its grants: whoever calls it meanwhile calls
+-- transaction. Each is replaced where it is, and keeps its grants: who calls it meanwhile calls
 -- the old one or the new one. One that takes or returns something else than before cannot be
--- replaced, and the old one goes. Functions of somebody else's, by other names, stay.
+-- replaced, and the old one goes. Functions by other names stay.
 
 DO $renew$
 DECLARE

@@ -2,7 +2,7 @@
 
 -- Pruning: names first, then the entries that nothing kept can see, in slices.
 --
--- The rule is that of rules/retention.hpp. A slice locks its segment's row before it looks: whoever
+-- The rule is that of rules/retention.hpp. A slice locks its segment's row before it looks: who
 -- opens a segment on it, or names one of its older entries, either is seen by the slice or looks
 -- after it. So the lock is a statement of its own: one sees what was there when it began.
 
@@ -364,7 +364,7 @@ BEGIN
   RETURN v_gone > 0;
 END $$;
 
--- Drops the first entries of a segment that nobody goes on from.
+-- Drops the first entries of a segment that no other goes on from.
 CREATE FUNCTION perdure.drop_slice(p_session bigint, p_segment bigint, p_rows bigint, p_bytes bigint,
                                    OUT o_entries bigint, OUT o_bytes bigint)
 LANGUAGE sql AS $$
@@ -384,7 +384,7 @@ LANGUAGE sql AS $$
 $$;
 
 -- Takes away a segment that has no entries any more. Returns the removed session that owns its
--- parent, if there is one: nobody else may need that parent, so it is to be cleared again.
+-- parent, if there is one: no other may need that parent, so it is to be cleared again.
 CREATE FUNCTION perdure.drop_segment(p_session bigint, p_segment bigint) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -421,7 +421,7 @@ BEGIN
   o_segment := p_segment; o_from := p_from; o_entries := 0; o_bytes := 0; o_more := false;
   PERFORM FROM perdure.garbage g WHERE g.session = p_session FOR UPDATE;
   IF NOT FOUND THEN RETURN; END IF;
-  -- On its way here, or from here: whoever moves it needs its rows.
+  -- On its way here, or from here: the move needs its rows.
   IF EXISTS (SELECT FROM perdure.transit t WHERE t.owner = p_session) THEN RETURN; END IF;
   o_more := true;
   -- What calls need is not swept: they go first.

@@ -73,8 +73,8 @@ LANGUAGE sql AS $$
   FROM pg_control_system()
 $$;
 
--- This store came out of a backup: nobody knows what the original did since. Fences jump further
--- than any number of take-overs, so that whoever compares them outside sees this one as later.
+-- This store came out of a backup: what the original did since is not known. Fences jump further
+-- than any number of take-overs, so that who compares them outside sees this one as later.
 -- For a copy that is not recognised by itself (of the files of a stopped server, say), call it by
 -- hand.
 CREATE FUNCTION perdure.begin_anew(p_reason text) RETURNS void

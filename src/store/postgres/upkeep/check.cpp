@@ -72,7 +72,7 @@ class CheckRun final : public rules::CheckRun {
   bool is_guarded_ = false;
 };
 
-// Rows of one table in the order of a key, a page at a time: whoever goes through a history asks for
+// Rows of one table in the order of a key, a page at a time: who goes through a history asks for
 // one row after the other, and pays a round trip for many of them.
 
 /// What a page has at most, in rows and in bytes; a larger body makes a page of its own.

@@ -272,7 +272,7 @@ Result<void> migrate(Connection& db, const Standing& found, const Address& addre
   db.execute(migration_script(address, found, ids, steps));
   return {};
 } catch (const PgError& error) {
-  // Somebody else made it, or its schema, between our look and our turn.
+  // Another starter made it, or its schema, between our look and our turn.
   if (error.sqlstate() == migrated_meanwhile || error.sqlstate() == "42P06") return {};
   if (error.sqlstate() != "42501" || !found.has_meta) throw;
   return not_migrated(address, found, steps, "this role may not change it");

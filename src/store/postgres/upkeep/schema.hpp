@@ -1,12 +1,12 @@
 // The tables and functions of a store: whether they are there, and making them: the tables by steps from
 // format to format, the functions by replacing them.
 //
-// Functions are of a version of Perdure and have a digest, both noted in `meta`. Whoever opens a
+// Functions are of a version of Perdure and have a digest, both noted in `meta`. Who opens a
 // store of the same format with other functions replaces them, but never a newer version's: these do
 // for an older program what its own did, so that a fleet can be renewed one process after the other,
 // and back. Where a function could not do that, its name or what it takes changes, and the older
 // program's calls are refused; where a format changes, so do all that write. Between two builds of
-// one version, as developers have them, whoever starts last has its functions there.
+// one version, as developers have them, the one that starts last has its functions there.
 
 #pragma once
 

@@ -34,7 +34,7 @@
 #include "sqlite/engine/rows.hpp"
 #include "sqlite/engine/schema.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
-#include "sqlite/opening/backup.hpp"
+#include "sqlite/opening/opening.hpp"
 
 namespace perdure::sqlite {
 

@@ -160,8 +160,8 @@ class Connection {
     return found;
   }
 
-  /// The statement, made ready if it is not: also one that may be needed when nothing can be prepared
-  /// any more.
+  /// The statement, made ready if it is not: also one that may be needed when nothing can be
+  /// prepared any more.
   sqlite3_stmt* prepared(std::string_view sql);
   /// Runs one that returns no rows, with what is bound to it.
   void finish(sqlite3_stmt* statement);

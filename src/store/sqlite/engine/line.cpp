@@ -55,7 +55,7 @@ void scan_entries(Connection& db, const Stretch& stretch, const EntryVisitor& vi
   const auto deliver = [&](Entry&& entry) {
     // A damaged page may hold keys that do not belong where they are.
     if (entry.position < next || entry.position > stretch.last) return;
-    miss_up_to(entry.position - 1);
+    if (entry.position > next) miss_up_to(entry.position - 1);
     next = entry.position + 1;
     visit.entry(std::move(entry));
   };
@@ -86,8 +86,7 @@ std::vector<Stretch> not_pruned(Connection& db, const Stretch& stretch) {
   // Rows do not overlap: of those that begin before the stretch, the last one may reach into it.
   Rows rows = db.query(
       "SELECT first, upto FROM pruned WHERE segment = ?1 AND first <= ?3 AND upto > ?2 AND first "
-      ">= "
-      "coalesce((SELECT max(first) FROM pruned WHERE segment = ?1 AND first <= ?2), 0) "
+      ">= coalesce((SELECT max(first) FROM pruned WHERE segment = ?1 AND first <= ?2), 0) "
       "ORDER BY first",
       stretch.segment, stretch.first, stretch.last);
   while (rows.next()) {
@@ -296,8 +295,8 @@ rules::Moved moved_of(Connection& db, std::int64_t session) {
   return rows.next() ? rules::moved_from(rows.text(0)) : rules::Moved{};
 }
 
-// As find_session(), without the index by id. Throws damage if it is not among the readable rows: it
-// may be one of the others.
+// As find_session(), without the index by id. Throws damage if it is not among the readable rows:
+// it may be one of the others.
 std::int64_t find_readable_session(Connection& db, const SessionId& id) {
   for (const std::int64_t number : readable_sessions(db)) {
     const auto is_it = unless_damaged([&] {

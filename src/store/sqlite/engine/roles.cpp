@@ -48,8 +48,8 @@ constexpr std::string_view is_not_gone =
     "(s.num IS NOT NULL OR NOT (EXISTS (SELECT 1 FROM garbage g WHERE g.session = c.session) OR "
     "EXISTS (SELECT 1 FROM arriving a WHERE a.num = c.session)))";
 
-// The open calls of a whole store have an index of their own, whose condition is repeated so that it
-// is used: there are as many as there are tools running, and calls in doubt.
+// The open calls of a whole store have an index of their own, whose condition is repeated so that
+// it is used: there are as many as there are tools running, and calls in doubt.
 std::string list_sql(const CallQuery& query) {
   const bool is_open = !query.session && is_about_open_calls(query);
   const std::string which =

@@ -103,8 +103,8 @@ int LogRoom::write(sqlite3_file& log, const void* data, int size, sqlite3_int64 
   return code;
 }
 
-// SQLite's tables of functions. Each open file has its own, of the version of the one below, so that
-// SQLite sees what the file below can do, and no more.
+// SQLite's tables of functions. Each open file has its own, of the version of the one below, so
+// that SQLite sees what the file below can do, and no more.
 //
 // Pages are always written whole: by a checkpoint, by a transaction without a WAL, by the
 // rollback of one. The copy with the sum lies on the stack: a write cannot fail for want of

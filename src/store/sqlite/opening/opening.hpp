@@ -1,16 +1,21 @@
-// Opening a store: a first look at the file, then what happens before the first read or write.
+// Backups, and opening a store: a first look at the files, then what happens before the first read
+// or write.
 
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/lock_file.hpp"
 #include "sqlite/engine/readers.hpp"
+#include "sqlite/engine/roles.hpp"
 #include "sqlite/engine/schema.hpp"
 #include "sqlite/engine/writer.hpp"
 
@@ -43,7 +48,7 @@ struct Opened {
   /// SQLite refused the file: it can be read, as far as it goes.
   bool is_damaged = false;
   /// When it was found that the WAL lacks commits, if that was found now: a file that is damaged
-  /// as well takes no note of it (backup.hpp).
+  /// as well takes no note of it.
   std::optional<Timestamp> lost_at{};
 };
 
@@ -56,5 +61,30 @@ struct Opened {
 /// is damaged is opened as far as it can be read.
 /// Fails: `unavailable`, `unsupported`, `corrupted`.
 [[nodiscard]] Result<Opened> make_ready(const SqliteOptions& options, const OpeningParts& parts);
+
+/// Whether a store that is put there can be opened: no file has its name, and no other store left a
+/// log beside it, which SQLite would take for its own.
+/// Fails: `already_exists`.
+[[nodiscard]] Result<void> check_new_place(const std::string& path);
+
+/// As Upkeep::backup.
+[[nodiscard]] Result<void> write_backup(const Access& access, const std::string& path,
+                                        const Progress& progress);
+
+/// Inside the caller's transaction: if the file says that it is a backup, it becomes a
+/// store of its own (upkeep.hpp says how).
+void restore_if_backup(Connection& db, IdSource& ids);
+
+/// Inside the caller's transaction: the file went back in time, because the WAL lost commits; that
+/// was found at this time. It becomes a store of its own, as a backup does, and says what
+/// happened as long as it lives.
+void restore_after_loss(Connection& db, IdSource& ids, Timestamp found_at);
+
+/// When a loss was found, if one was.
+[[nodiscard]] std::optional<Timestamp> find_loss(Connection& db);
+
+/// A new incarnation, no workers, higher fences; unfinished sessions are paused for
+/// that reason and need attention.
+void begin_anew(Connection& db, IdSource& ids, std::string_view reason);
 
 }  // namespace perdure::sqlite

@@ -405,7 +405,8 @@ class Finder {
     return parse_page(page, source_.usable_size(), number == 1);
   }
 
-  // Keys are in order, the session (or segment) first: what lies between two rows of one is its own.
+  // Keys are in order, the session (or segment) first: what lies between two rows of one is its
+  // own.
   static std::optional<Value> owner_around(const Shape& shape, const std::vector<Cell>& cells,
                                            std::size_t i) {
     const bool begins_with_owner = shape.key >= 2 && shape.columns.front() == 'i';

@@ -22,8 +22,8 @@ namespace perdure::sqlite {
 // For files that SQLite refuses, or of which it reads less than is there. A frame of the
 // log counts if its own checksum is right, whatever became of those before it.
 
-/// What Perdure makes stores with. Of a file with other pages, which another program made, nothing is
-/// found.
+/// What Perdure makes stores with. Of a file with other pages, which another program made, nothing
+/// is found.
 inline constexpr std::uint32_t page_bytes = summed_page_bytes;
 
 /// Bytes that can be read at any place.

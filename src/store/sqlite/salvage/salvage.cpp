@@ -33,7 +33,7 @@
 #include "sqlite/engine/rows.hpp"
 #include "sqlite/engine/schema.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
-#include "sqlite/opening/backup.hpp"
+#include "sqlite/opening/opening.hpp"
 #include "sqlite/salvage/row_finder.hpp"
 #include "store/api/location.hpp"
 
@@ -259,8 +259,8 @@ void mend_place(Connection& db, std::int64_t session) {
 
 void mend_counts(Connection& db, std::int64_t session) {
   db.run(
-      "UPDATE session SET "
-      "version = max(coalesce((SELECT max(version) FROM checkpoint c WHERE c.session = num), 0), "
+      "UPDATE session SET version = max(coalesce((SELECT max(version) FROM checkpoint c WHERE "
+      "c.session = num), 0), "
       "coalesce((SELECT max(version) FROM receipt r WHERE r.session = num), 0)), "
       "commits = coalesce((SELECT max(number) FROM receipt r WHERE r.session = num), 0), "
       // More than there are: some of them are lost, and still in doubt.
