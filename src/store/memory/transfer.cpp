@@ -527,7 +527,7 @@ Result<void> MemoryStore::discard(const Arrival& arrival) {
 }
 
 Result<void> MemoryStore::mark_moved(const Destination& to, std::uint64_t attempt,
-                                        const std::vector<SessionVersion>& sessions) {
+                                     const std::vector<SessionVersion>& sessions) {
   if (auto checked = rules::check(to); !checked) return checked;
   return base_.state.with([&](State& state) -> Result<void> {
     // Whatever the target is called by now: one that was restored has another incarnation.

@@ -451,7 +451,7 @@ Result<void> PostgresRoles::discard(const Arrival& arrival) {
 }
 
 Result<void> PostgresRoles::mark_moved(const Destination& to, std::uint64_t attempt,
-                                          const std::vector<SessionVersion>& sessions) {
+                                       const std::vector<SessionVersion>& sessions) {
   if (auto checked = rules::check(to); !checked) return checked;
   auto gone = find_ended_owners(access_.client);
   if (!gone) return forward(gone);

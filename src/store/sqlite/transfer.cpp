@@ -691,7 +691,7 @@ Result<void> SqliteRoles::discard(const Arrival& arrival) {
 }
 
 Result<void> SqliteRoles::mark_moved(const Destination& to, std::uint64_t attempt,
-                                        const std::vector<SessionVersion>& sessions) {
+                                     const std::vector<SessionVersion>& sessions) {
   if (auto checked = rules::check(to); !checked) return checked;
   return access_.writer.write([&](Connection& db) -> Result<void> {
     if (was_marked(db, attempt)) {

@@ -32,6 +32,7 @@
 #include "sqlite/engine/summing_vfs.hpp"
 #include "sqlite/engine/writer.hpp"
 #include "store/api/location.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::sqlite {
 
@@ -165,27 +166,50 @@ void restore_after_loss(Connection& db, IdSource& ids, Timestamp found_at) {
 
 std::optional<Timestamp> find_loss(Connection& db) { return time_in_meta(db, "lost"); }
 
+namespace {
+
+// What arrived as a whole may be marked in its source, and is nowhere else then: only that store can tell,
+// when the move is repeated. The rest is garbage.
+void discard_incomplete_arrivals(Connection& db) {
+  const FactCursor end{.kind = FactKind::none, .group = 0, .number = 0, .name = {}};
+  db.run("DELETE FROM move WHERE side = 1 AND cursor <> ?", rules::to_text(end));
+  constexpr std::string_view is_open = "(SELECT peer FROM move WHERE side = 1)";
+  db.run(
+      fmt::format("DELETE FROM claim WHERE key IN (SELECT origin FROM arrived_segment WHERE peer "
+                  "NOT IN {} AND typeof(origin) = 'blob')",
+                  is_open));
+  db.run(
+      fmt::format("DELETE FROM arriving WHERE num NOT IN (SELECT owner FROM transit WHERE side = "
+                  "1 AND peer IN {})",
+                  is_open));
+  db.run(fmt::format("DELETE FROM arrived_segment WHERE peer NOT IN {}", is_open));
+  db.run(fmt::format("DELETE FROM transit WHERE peer NOT IN {}", is_open));
+}
+
+}  // namespace
+
 void begin_anew(Connection& db, IdSource& ids, std::string_view reason) {
   db.run("UPDATE meta SET value = ? WHERE key = 'incarnation'", mint<rules::StoreTag>(ids).text());
   db.run("DELETE FROM worker");
-  // The other store knows the moves of another incarnation. What arrived of them is garbage.
   db.run("UPDATE session SET moved = NULL WHERE moved LIKE 'moving %'");
-  for (const std::string_view table : {"move", "transit", "arriving", "arrived_segment"}) {
-    db.run(fmt::format("DELETE FROM {}", table));
-  }
+  discard_incomplete_arrivals(db);
   db.run("UPDATE resource SET worker = NULL, fence = fence + ?", rules::fence_jump);
-  db.run(
-      "UPDATE session SET owner = NULL, owned_since = NULL, fence = fence + ?, "
-      "revision = revision + 1, restored = status IN ('active', 'waiting', 'paused')",
-      rules::fence_jump);
+  db.run("UPDATE session SET owner = NULL, owned_since = NULL");
   // They were posted to the store of before, which may have acted on them.
   db.run(
       "UPDATE message SET kind = 'void_' || kind "
       "WHERE consumed = 0 AND kind IN ('approve', 'resolve', 'ended_worker')");
-  db.run(
-      "UPDATE session SET status = 'paused', wake_at = NULL, wait_reason = ? "
-      "WHERE status IN ('active', 'waiting')",
-      reason);
+  for (const std::string_view table : {"session", "arriving"}) {
+    db.run(
+        fmt::format("UPDATE {} SET fence = fence + ?, revision = revision + 1, restored = status "
+                    "IN ('active', 'waiting', 'paused')",
+                    table),
+        rules::fence_jump);
+    db.run(fmt::format("UPDATE {} SET status = 'paused', wake_at = NULL, wait_reason = ? WHERE "
+                       "status IN ('active', 'waiting')",
+                       table),
+           reason);
+  }
 }
 
 // A first look.
