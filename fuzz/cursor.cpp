@@ -1,9 +1,8 @@
 // Cursors: only the text that was given out is one, and it gives its mark back.
 
-#include "rules/queries.hpp"
-
 #include <string>
 
+#include "rules/queries.hpp"
 #include "target.hpp"
 
 using namespace perdure;         // NOLINT(google-build-using-namespace): a program of its own.

@@ -1,11 +1,10 @@
 // Queries: whatever the metadata and the filter hold, the answer is the same both ways
 // round, and a member always matches itself.
 
-#include "rules/queries.hpp"
-
 #include <string>
 
 #include "perdure/core/json.hpp"
+#include "rules/queries.hpp"
 #include "target.hpp"
 
 using namespace perdure;  // NOLINT(google-build-using-namespace): a program of its own.

@@ -224,10 +224,10 @@ constexpr std::array table_shapes = {
 };
 
 // Workers of a damaged store are dead to the new one, and moves that were open are abandoned.
-constexpr std::array left_out = {"worker", "move", "transit", "arriving", "arrived_segment"};
+constexpr std::array not_salvaged = {"worker", "move", "transit", "arriving", "arrived_segment"};
 
 static_assert(std::ranges::all_of(store_tables, [](std::string_view table) {
-  return std::ranges::find(left_out, table) != left_out.end() ||
+  return std::ranges::find(not_salvaged, table) != not_salvaged.end() ||
          std::ranges::find(table_shapes, table, &Shape::name) != table_shapes.end();
 }));
 
