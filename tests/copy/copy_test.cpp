@@ -498,23 +498,6 @@ TEST_P(CopyTest, WhatATargetLosesBeforeItsSyncIsNotMarked) {
   EXPECT_EQ(must(move_sessions(*from, target)).sessions, 9U);
 }
 
-TEST_P(CopyTest, AStoppedCopyLeavesNoKeysBehind) {
-  furnish(*from, clock, Size::small);
-  FalseStore target(*to);
-  target.on_sync([] { throw std::runtime_error("killed"); });
-  EXPECT_THROW((void)copy_session(*from, id_of("calls"), target, {.id = id_of("copy")}),
-               std::runtime_error);
-  const Digest key = sha256("key of calls succeeded");
-  EXPECT_TRUE(must(to->ledger().find_holder(key)));
-
-  must(abandon_move(*from, *to));
-
-  EXPECT_FALSE(must(to->ledger().find_holder(key)));
-  must(copy_session(*from, id_of("calls"), *to, {.id = id_of("copy")}));
-  EXPECT_TRUE(must(to->ledger().find_holder(key)));
-  expect_sound(*to);
-}
-
 TEST_P(CopyTest, ACopyThatWasDiscardedMeanwhileFails) {
   furnish(*from, clock, Size::small);
   FalseStore target(*to);

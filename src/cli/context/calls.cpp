@@ -94,7 +94,8 @@ const OpenCall* find_open_call(const State& state, Position call) {
   return open == state.open_calls.end() ? nullptr : &open->second;
 }
 
-Result<std::vector<PendingCall>> read_pending(Store& store, const std::optional<SessionId>& only) {
+Result<std::vector<PendingCall>> read_pending(Store& store, const std::optional<SessionId>& only,
+                                              std::optional<Error>* unread) {
   CallQuery query{.session = only,
                   .states = {CallState::intended, CallState::dispatched, CallState::in_doubt}};
   std::vector<PendingCall> pending;
@@ -109,6 +110,7 @@ Result<std::vector<PendingCall>> read_pending(Store& store, const std::optional<
         if (!row) return forward(row);
         session = *std::move(row);
         auto read = read_state(store, call.session, {});
+        if (!read && unread != nullptr) *unread = read.error();
         state = read ? std::optional(*std::move(read)) : std::nullopt;
       }
       const State* known = state ? &*state : nullptr;

@@ -28,10 +28,12 @@ struct PendingCall {
 };
 
 /// Calls without an outcome that wait for somebody, however their session stands; of one session or of
-/// all. Those of sessions that were moved wait there.
+/// all. Those of sessions that were moved wait there. Where a session's state cannot be read, what
+/// its row and its ledger say counts, and `unread` says why.
 /// Fails: as Ledger::list; as Sessions::read.
 [[nodiscard]] Result<std::vector<PendingCall>> read_pending(Store& store,
-                                                            const std::optional<SessionId>& only);
+                                                            const std::optional<SessionId>& only,
+                                                            std::optional<Error>* unread = nullptr);
 
 /// Of a session's calls the one that has one of these needs; if none has, the only one that is pending,
 /// so that a verb can say what is to be done with it instead. If nothing is pending, and approvals are

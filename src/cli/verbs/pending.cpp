@@ -57,8 +57,9 @@ void print_advice(CommandContext& context, const std::vector<PendingCall>& pendi
 Result<Exit> run_pending(CommandContext& context, Store& store) {
   auto rows = named_sessions(context, store, 0);
   if (!rows) return forward(rows);
-  auto pending =
-      read_pending(store, rows->empty() ? std::nullopt : std::optional(rows->front().id));
+  const auto only = rows->empty() ? std::nullopt : std::optional(rows->front().id);
+  std::optional<Error> unread;  // There may be more than is listed.
+  auto pending = read_pending(store, only, &unread);
   if (!pending) return forward(pending);
   context.output().begin_list("perdure.pending/1");
   for (const PendingCall& each : *pending) {
@@ -70,6 +71,7 @@ Result<Exit> run_pending(CommandContext& context, Store& store) {
     context.output().item(std::move(item));
   }
   context.output().end_list();
+  if (pending->empty() && unread) return std::unexpected(*std::move(unread));
   if (pending->empty()) {
     context.advice().line("Nothing is pending.");
     return Exit::done;
@@ -81,6 +83,7 @@ Result<Exit> run_pending(CommandContext& context, Store& store) {
       context.advice().line(fmt::format("{}: {}", shown_call(context, each.call), each.why));
   }
   print_advice(context, *pending);
+  if (unread) return std::unexpected(*std::move(unread));
   return Exit::done;
 }
 

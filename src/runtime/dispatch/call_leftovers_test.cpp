@@ -202,6 +202,38 @@ TEST_P(CallLeftoversTest, AreNotEndedWhileTheAttemptIsOurOwnAndRuns) {
   EXPECT_TRUE(happened.empty());
 }
 
+// Reading takes its time. What comes back meanwhile counts, and is not decided about as a doubt.
+TEST_P(CallLeftoversTest, OfAnAttemptThatComesBackWhileItIsLookedAtAreNotInDoubt) {
+  std::promise<void> gate;
+  std::promise<void> over;
+  bool is_late = false;
+  Tool pay = leaving("pay");
+  pay.timeout = Duration(20);
+  begin({pay}, {.permit =
+                    [&](const State&, const ProposedCall&) {
+                      if (std::exchange(is_late, false)) {
+                        gate.set_value();
+                        over.get_future().wait();
+                      }
+                      return PermitDecision::allow();
+                    },
+                .stop_patience = Duration(1)});
+  behaviour["pay"] = [&, opened = gate.get_future().share()](const CallContext&) -> ToolOutcome {
+    over.set_value_at_thread_exit();
+    opened.wait();
+    return Succeeded{"paid"};
+  };
+  must(session->record_response(asks_for({{"pay", "{}"}})));
+  ASSERT_TRUE(must(session->run_calls()).waiting);
+
+  is_late = true;
+  const CallsReport report = must(session->run_calls());
+
+  EXPECT_FALSE(is_late);
+  EXPECT_FALSE(report.waiting);
+  EXPECT_EQ(state_of(first_call()), CallState::succeeded);
+}
+
 TEST_P(CallLeftoversTest, AreNotEndedByAnOutdatedOwner) {
   begin({leaving("pay")});
   behaviour["pay"] = [](const CallContext&) { return Doubtful{"connection lost"}; };

@@ -521,12 +521,15 @@ Result<RecoveryPlan> plan_recovery(Store& store, const SessionSummary& row, cons
   plan.asks_model_again = *is_lost;
   const Tools no_tools;
   const Tools& tools = rules.tools != nullptr ? *rules.tools : no_tools;  // Views point into it.
-  auto views = dispatch::unsettled_views(source, tools);
-  if (!views) return forward(views);
-  for (dispatch::CallView& view : *views) {
-    auto planned = dispatch::plan_call(source, std::move(view), rules);
-    if (!planned) return forward(planned);
-    plan.calls.push_back(*std::move(planned));
+  // What the log does not have open is open only if its intent could not be read.
+  if (!state.open_calls.empty() || !state.skipped.empty() || row.attention > 0) {
+    auto views = dispatch::unsettled_views(source, tools);
+    if (!views) return forward(views);
+    for (dispatch::CallView& view : *views) {
+      auto planned = dispatch::plan_call(source, std::move(view), rules);
+      if (!planned) return forward(planned);
+      plan.calls.push_back(*std::move(planned));
+    }
   }
   auto inherited = dispatch::find_inherited_doubts(store, row, state);
   if (!inherited) return forward(inherited);

@@ -188,7 +188,8 @@ Result<CallFacts> Dispatcher::facts_about(const CallView& call) {
   }
   // Whoever held it before us could send until we took it; what came back late, until it did. Where no
   // record says when ours came back, it had when we first looked.
-  Timestamp ours = writer_.deps().clock.now();
+  facts.now = writer_.deps().clock.now();  // Reading took its time, the policy's answer too.
+  Timestamp ours = facts.now;
   if (facts.maker != Maker::running) {
     ours = call.row.settled_at.value_or(
         seen_.try_emplace({call.call(), call.row.attempts}, ours).first->second);
@@ -228,6 +229,9 @@ Result<Dispatcher::Step> Dispatcher::go_on_with(const CallView& call) {
   // change meanwhile.
   auto facts = facts_about(call);
   if (!facts) return forward(facts);
+  // It came back while they were read: its outcome counts, and its leftovers were not ended.
+  const bool is_over = facts->maker != Maker::running && attempts_.has_come_back(call.call());
+  if (!is_decided && is_over) return Step::went_on;
   facts->left = std::move(left);
   return act_on(*facts);
 }

@@ -146,6 +146,7 @@ TEST_P(RecoveryPlanTest, ACallWhoseIntentCannotBeReadIsInThePlanThoughNothingEls
   const Tools known = must(Tools::of(tools));
   State state = must(read_state(*store, id, Point::head()));
   state.open_calls.clear();
+  state.skipped.push_back({.position = call(), .channel = "calls", .reason = SkipReason::damaged});
 
   const RecoveryPlan plan =
       must(plan_recovery(*store, must(store->sessions().read(id)), state,

@@ -54,7 +54,9 @@ class Draft {
 
   /// Nothing is to be written.
   [[nodiscard]] bool is_empty() const {
-    return batch.entries.empty() && !batch.status && !batch.checkpoint && !batch.branch_from;
+    return batch.entries.empty() && batch.calls.empty() && batch.consumed.empty() &&
+           batch.children.empty() && !batch.status && !batch.checkpoint && !batch.annotation &&
+           !batch.branch_from && !next_request;
   }
 
   /// How it leaves the session, by whom and why.

@@ -485,7 +485,8 @@ class FactTaker {
     return insert(fact, "INTO message", {"session_id"});
   }
 
-  // Whoever holds the key here already: it is held.
+  // Whoever holds the key here already: it is held. A claim stays when its arrival is discarded:
+  // another one may rest on it.
   Result<void> operator()(const ClaimFact& fact) {
     const Call& call = fact.call;
     if (!call.key && !call.claimed) return unknown("a key of call", call.position);
@@ -493,13 +494,7 @@ class FactTaker {
     RowWriter row(numbers_, {"id", "args", "result", "provider_id", "deadline", "who", "why"});
     const Digest key = rules::key_of_claim(call);
     row.put("session", call.session.text()).claim_as(key)(fact);
-    if (auto inserted = row.insert(db_, "OR IGNORE INTO claim"); !inserted) return inserted;
-    // It is the arrival's until that is released: it is noted beside its segments, which are numbers.
-    if (db_.changes() > 0) {
-      db_.run("INSERT INTO arrived_segment (peer, origin, num) VALUES (?, ?, 0)", source_,
-              blob_view(key));
-    }
-    return {};
+    return row.insert(db_, "OR IGNORE INTO claim");
   }
 
   Result<void> operator()(const ResourceFact& fact) {
@@ -679,10 +674,6 @@ Result<void> SqliteRoles::discard(const Arrival& arrival) {
     const std::uint64_t open = read_open(db, arrival.from).attempt;
     const bool is_it = open != 0 && (arrival.attempt == 0 || arrival.attempt == open);
     if (!is_it) return {};
-    db.run(
-        "DELETE FROM claim WHERE key IN (SELECT origin FROM arrived_segment WHERE peer = ? AND "
-        "typeof(origin) = 'blob')",
-        arrival.from);
     close_arrival(db, arrival.from);
     return {};
   });

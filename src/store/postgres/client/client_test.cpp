@@ -240,7 +240,11 @@ TEST(ClientOfAPairTest, ARepetitionIsWaitedForAlsoWhereTheServerWaitsForNothing)
   wait_for_answer(server.address(),
                   "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'", "1");
   sql.execute("ALTER SYSTEM SET synchronous_standby_names = ''");
-  sql.execute("SELECT pg_reload_conf()");
+  // The server releases waiting sessions when its checkpointer reads the settings. A busy one may
+  // miss the signal, and would look again only minutes later.
+  do {
+    sql.execute("SELECT pg_reload_conf()");
+  } while (awaited.wait_for(std::chrono::seconds(1)) != std::future_status::ready);
   awaited.get();
 }
 

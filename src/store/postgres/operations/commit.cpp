@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <expected>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +27,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/client.hpp"
+#include "postgres/client/error.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
@@ -172,12 +175,27 @@ Commission commission_of(const Access& access, const Lease& lease, const Batch& 
   return {.session = lease.session.text(), .sql = commit_sql, .params = std::move(params)};
 }
 
+namespace {
+
+// Nothing was sent yet when this fails: bodies that are too large for one statement, no memory.
+Result<Commission> build_commission(const Access& access, const Lease& lease, const Batch& batch,
+                                    std::optional<std::string> first_row) try {
+  return commission_of(access, lease, batch, std::move(first_row));
+} catch (const PgError& error) {
+  return std::unexpected(error.to_error());
+} catch (const std::bad_alloc&) {
+  return fail(ErrorCode::unavailable, "the process has no memory left for this batch");
+}
+
+}  // namespace
+
 Result<Receipt> PostgresRoles::commit_as(const Lease& lease, const Batch& batch,
                                          std::optional<std::string> first_row) {
   if (auto checked = rules::check(batch); !checked) return forward(checked);
   const Sync sync = access_.is_synced(rules::sync_of(batch)) ? Sync::now : Sync::later;
-  auto bytes =
-      access_.client.commit(commission_of(access_, lease, batch, std::move(first_row)), sync);
+  auto commission = build_commission(access_, lease, batch, std::move(first_row));
+  if (!commission) return forward(commission);
+  auto bytes = access_.client.commit(*std::move(commission), sync);
   if (!bytes) return forward(bytes);
   access_.watcher.note_write();
   AnswerReader answer(*bytes);

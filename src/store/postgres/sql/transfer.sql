@@ -206,15 +206,14 @@ BEGIN
   END IF;
 END $$;
 
--- Whoever holds the key here already: it is held. A claim is the arrival's, held by any of its owners,
--- until that is released.
-CREATE FUNCTION perdure.take_claims(p_peer text, p_facts jsonb) RETURNS void
+-- Whoever holds the key here already: it is held. A claim stays when its arrival is discarded: another
+-- one may rest on it.
+CREATE FUNCTION perdure.take_claims(p_facts jsonb) RETURNS void
 LANGUAGE sql AS $$
   INSERT INTO perdure.claim
     SELECT r.* FROM jsonb_array_elements(p_facts) x(fact)
       CROSS JOIN LATERAL jsonb_populate_record(
-        NULL::perdure.claim, x.fact || jsonb_build_object('holder', coalesce(
-          (SELECT min(t.owner) FROM perdure.transit t WHERE t.peer = p_peer AND t.side = 1), 0))) r
+        NULL::perdure.claim, x.fact || '{"holder": 0}') r
     ORDER BY r.key
     ON CONFLICT (key) DO NOTHING
 $$;
@@ -244,8 +243,6 @@ BEGIN
       JOIN perdure.arriving r ON r.num = t.owner
     WHERE t.peer = p_peer AND t.side = 1 AND c.key = k.key AND c.position = k.position
       AND k.session = r.id AND c.state IN ('dispatched', 'in_doubt', 'succeeded', 'abandoned');
-  UPDATE perdure.claim k SET holder = 0 FROM perdure.transit t
-    WHERE t.peer = p_peer AND t.side = 1 AND k.holder = t.owner AND k.session IS NOT NULL;
   UPDATE perdure.arriving r SET segment = a.num, fence = r.fence + 4294967296
     FROM perdure.transit t JOIN perdure.arrived_segment a ON a.peer = t.peer
     WHERE t.peer = p_peer AND t.side = 1 AND r.num = t.owner AND a.origin = r.segment;
@@ -306,7 +303,7 @@ BEGIN
     CASE p_kind
       WHEN 0 THEN PERFORM perdure.take_sessions(p_peer, p_facts);
       WHEN 1 THEN PERFORM perdure.take_segments(p_peer, p_facts);
-      WHEN 9 THEN PERFORM perdure.take_claims(p_peer, p_facts);
+      WHEN 9 THEN PERFORM perdure.take_claims(p_facts);
       WHEN 10 THEN PERFORM perdure.take_resources(p_facts);
       ELSE
         PERFORM perdure.take_rows(

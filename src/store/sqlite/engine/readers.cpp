@@ -67,8 +67,10 @@ Result<std::uint64_t> Watcher::wait(std::uint64_t since, Duration timeout) {
   if (auto here = process_.check(); !here) return forward(here);
   std::unique_lock lock(mutex_);
   Duration left = std::min(timeout, longest_wait);
-  while (true) {
-    if (auto looked = look(lock); !looked) return forward(looked);
+  for (bool is_first = true;; is_first = false) {
+    // What fails in between may pass, such as a look while another process recovers the WAL.
+    auto looked = look(lock);
+    if (!looked && (is_first || left <= Duration(0))) return forward(looked);
     if (number_ > since || left <= Duration(0)) return number_;
     const Duration pause = std::min(left, look_every);
     changed_.wait_for(lock, pause);

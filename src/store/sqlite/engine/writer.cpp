@@ -223,7 +223,7 @@ void Acknowledged::begin(const std::optional<WalIndex>& before) {
   WalRecord record{.boot = boot_};
   if (index && index->frames > index->written_back) {
     const bool same_wal = last.salts == index->salts && last.frames > 0;
-    const bool wrote = before && *before != *index;
+    const bool wrote = before && (before->salts != index->salts || before->frames != index->frames);
     record.salts = index->salts;
     record.frames = index->frames;
     record.synced = same_wal ? std::min(last.synced, index->frames) : 0;

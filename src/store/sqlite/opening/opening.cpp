@@ -175,10 +175,6 @@ void discard_incomplete_arrivals(Connection& db) {
   db.run("DELETE FROM move WHERE side = 1 AND cursor <> ?", rules::to_text(end));
   constexpr std::string_view is_open = "(SELECT peer FROM move WHERE side = 1)";
   db.run(
-      fmt::format("DELETE FROM claim WHERE key IN (SELECT origin FROM arrived_segment WHERE peer "
-                  "NOT IN {} AND typeof(origin) = 'blob')",
-                  is_open));
-  db.run(
       fmt::format("DELETE FROM arriving WHERE num NOT IN (SELECT owner FROM transit WHERE side = "
                   "1 AND peer IN {})",
                   is_open));

@@ -216,7 +216,7 @@ Result<std::vector<std::int64_t>> find_keys(Connection& db, const SessionId& ses
   return keys;
 }
 
-Result<bool> is_here(Connection& db, const SessionId& session) {
+bool is_here(Connection& db, const SessionId& session) {
   Rows rows = db.query("SELECT moved IS NULL FROM session WHERE id = ?", session.text());
   return rows.next() && rows.integer(0) != 0;
 }
@@ -291,16 +291,17 @@ Result<void> empty_wal(Writer& writer) {
 }  // namespace
 
 Result<Freed> SqliteRoles::erase(const SessionId& session, const std::vector<Position>& positions) {
-  auto keys =
-      access_.readers.read([&](Connection& db) { return find_keys(db, session, positions); });
+  bool was_here = false;
+  auto keys = access_.readers.read([&](Connection& db) {
+    was_here = is_here(db, session);
+    return find_keys(db, session, positions);
+  });
   if (!keys) return forward(keys);
-  auto was_here = access_.readers.read([&](Connection& db) { return is_here(db, session); });
-  if (!was_here) return forward(was_here);
   Freed freed;
   std::size_t next = 0;
   Slices slices(access_.writer);
   auto erased = slices.run([&](Connection& db) -> Result<bool> {
-    if (*was_here && !*is_here(db, session)) {
+    if (was_here && !is_here(db, session)) {
       return fail(ErrorCode::conflict,
                   fmt::format("session {} was moved or removed meanwhile: erase where it is",
                               session.text()),
