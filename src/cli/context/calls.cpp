@@ -110,7 +110,7 @@ Result<std::vector<PendingCall>> read_pending(Store& store, const std::optional<
         if (!row) return forward(row);
         session = *std::move(row);
         auto read = read_state(store, call.session, {});
-        if (!read && unread != nullptr) *unread = read.error();
+        if (!read && unread != nullptr && session->moved_to.empty()) *unread = read.error();
         state = read ? std::optional(*std::move(read)) : std::nullopt;
       }
       const State* known = state ? &*state : nullptr;
