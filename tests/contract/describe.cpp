@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "perdure/core/sha256.hpp"
+
 namespace perdure {
 namespace {
 
@@ -51,11 +53,15 @@ std::string parent_text(const Parent& parent) {
 std::string describe(bool value) { return value ? "true" : "false"; }
 
 std::string describe(const std::string& value) {
+  // A digest tells long texts apart, and megabytes of text would take most of a test's time.
+  if (value.size() > 4096) return fmt::format("{} bytes {}", value.size(), to_hex(sha256(value)));
   std::string text = "\"";
   for (const char byte : value) {
-    const bool plain = byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\';
-    text +=
-        plain ? std::string(1, byte) : fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    if (byte >= ' ' && byte <= '~' && byte != '"' && byte != '\\') {
+      text += byte;
+    } else {
+      text += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+    }
   }
   return text + "\"";
 }
