@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "store/api/lookup.hpp"
+
 namespace perdure {
 namespace {
 

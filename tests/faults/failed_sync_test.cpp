@@ -2,7 +2,12 @@
 // so again. So the commit is unknown, the store takes no more writes, reads go on, and only
 // a store opened anew finds out what is there.
 
+#include <chrono>
+#include <cstdint>
+#include <future>
 #include <gtest/gtest.h>
+#include <limits>
+#include <thread>
 #include <vector>
 
 #include "faults/faulty_store.hpp"
@@ -151,6 +156,36 @@ TEST_F(FailedSync, OfACheckpointClosesTheStoreToo) {
   lease = faulty.own("s");
   EXPECT_EQ(faulty.find_wrong_turn("s", turns), "");
   EXPECT_TRUE(take_turn(turns + 1));
+}
+
+class FaultyWait : public testing::Test {
+ protected:
+  /// Until so many calls for a look at the store were counted from here on.
+  void count_looks(std::uint64_t number, IoFault fault, Lasting lasting, std::uint64_t first) {
+    faulty.vfs().fail_at(first, fault, lasting);
+    while (faulty.vfs().calls() < number) std::this_thread::yield();
+  }
+
+  FaultyStore faulty;
+};
+
+TEST_F(FaultyWait, ForAChangeOutlastsReadsThatFailForAWhile) {
+  Store& store = faulty.store();
+  auto other = faulty.open_again().value();
+  const std::uint64_t before = store.change_number().value();
+  constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
+  faulty.vfs().only("share");
+  auto changed = std::async(std::launch::async,
+                            [&] { return store.wait_for_change(before, std::chrono::minutes(5)); });
+  count_looks(2, IoFault::error, Lasting::once, never);
+  count_looks(3, IoFault::error, Lasting::for_ever, 1);
+  faulty.vfs().heal();
+
+  ASSERT_TRUE(other->sessions().create({.id = SessionId::parse("other").value()}));
+
+  const auto number = changed.get();
+  ASSERT_TRUE(number) << number.error().message;
+  EXPECT_GT(*number, before);
 }
 
 }  // namespace
