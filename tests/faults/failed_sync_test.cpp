@@ -7,7 +7,6 @@
 #include <future>
 #include <gtest/gtest.h>
 #include <limits>
-#include <thread>
 #include <vector>
 
 #include "faults/faulty_store.hpp"
@@ -158,29 +157,25 @@ TEST_F(FailedSync, OfACheckpointClosesTheStoreToo) {
   EXPECT_TRUE(take_turn(turns + 1));
 }
 
-class FaultyWait : public testing::Test {
- protected:
-  /// Until so many calls for a look at the store were counted from here on.
-  void count_looks(std::uint64_t number, IoFault fault, Lasting lasting, std::uint64_t first) {
-    faulty.vfs().fail_at(first, fault, lasting);
-    while (faulty.vfs().calls() < number) std::this_thread::yield();
-  }
-
+TEST(FaultyWait, ForAChangeOutlastsReadsThatFailForAWhile) {
   FaultyStore faulty;
-};
-
-TEST_F(FaultyWait, ForAChangeOutlastsReadsThatFailForAWhile) {
   Store& store = faulty.store();
   auto other = faulty.open_again().value();
   const std::uint64_t before = store.change_number().value();
-  constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
   faulty.vfs().only("share");
+  faulty.vfs().fail_at(std::numeric_limits<std::uint64_t>::max(), IoFault::error, Lasting::once);
   auto changed = std::async(std::launch::async,
                             [&] { return store.wait_for_change(before, std::chrono::minutes(5)); });
-  count_looks(2, IoFault::error, Lasting::once, never);
-  count_looks(3, IoFault::error, Lasting::for_ever, 1);
-  faulty.vfs().heal();
+  const auto wait_for_looks = [&](std::uint64_t count) {
+    while (faulty.vfs().calls() < count &&
+           changed.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+    }
+  };
 
+  wait_for_looks(2);
+  faulty.vfs().fail_at(1, IoFault::error, Lasting::for_ever);
+  wait_for_looks(3);
+  faulty.vfs().heal();
   ASSERT_TRUE(other->sessions().create({.id = SessionId::parse("other").value()}));
 
   const auto number = changed.get();
