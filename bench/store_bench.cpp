@@ -45,7 +45,7 @@ double median_from(const Measured& measured, std::size_t first) {
   return percentile({begin, begin + window_turns}, 0.5);
 }
 
-Json describe(const Measured& measured, const StoreCounters& counters) {
+Json describe(const Measured& measured, const StoreInfo& counters) {
   const auto turns = static_cast<double>(measured.latency_us.size());
   return Json::Object{{"turns", measured.latency_us.size()},
                       {"p50_us", percentile(measured.latency_us, 0.5)},
@@ -80,9 +80,9 @@ void commit_turns(const Arguments& arguments, const Run& run) {
     std::string go;
     std::getline(std::cin, go);
   }
-  const StoreCounters before = store->info().counters;
+  const StoreInfo before = store->info();
   const Measured measured = run_sessions(*store, leases, workload, std::stoul(arguments.at(2)));
-  StoreCounters counters = store->info().counters;
+  StoreInfo counters = store->info();
   counters.transactions -= before.transactions;
   Json line = describe(measured, counters);
   const std::size_t turns = measured.latency_us.size();

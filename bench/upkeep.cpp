@@ -20,7 +20,7 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sessions.hpp"

@@ -7,6 +7,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "store/api/lookup.hpp"
 #include "target.hpp"
 
 using perdure::fuzz::expect;

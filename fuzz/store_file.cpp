@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 #include "target.hpp"
 
 using namespace perdure;  // NOLINT(google-build-using-namespace): a program of its own.
@@ -75,7 +76,7 @@ void read_session(Store& store, const SessionId& id) {
   // A damaged row may say anything of itself; what is asked for stays small.
   (void)store.sessions().read(id);
   for (const Point point : {Point::head(), Point::version(1), Point::position(2)}) {
-    (void)store.log().line(id, point);
+    (void)store.lookup().line(id, point);
     (void)store.log().read(id, {.as_of = point, .channel = "", .limit = 100});
     (void)store.log().find_value(id, "plan", point);
   }
@@ -86,7 +87,7 @@ void read_session(Store& store, const SessionId& id) {
     }
   }
   (void)store.log().checkpoints(id, {});
-  (void)store.log().find_receipt(id, BatchId::parse("b1").value());
+  (void)store.lookup().find_receipt(id, BatchId::parse("b1").value());
   (void)store.inbox().list(id, 100);
 }
 
@@ -105,7 +106,7 @@ void use(Store& store) {
   (void)store.sessions().due(10);
   (void)store.sessions().list({.sort = SessionSort::title, .limit = 2});
   (void)store.ledger().list({});
-  (void)store.ownership().find_resource("printer");
+  (void)store.lookup().find_resource("printer");
   const auto worker = WorkerId::parse("fuzz").value();
   (void)store.ownership().enroll({.id = worker, .host = "here", .pid = 1});
   for (const char* name : {"main", "fork", "child", "calls"}) {

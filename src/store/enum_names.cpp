@@ -13,6 +13,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 

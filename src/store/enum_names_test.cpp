@@ -6,6 +6,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,13 +16,33 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/retention.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
+
+Store::Store(const StoreRoles& roles) : roles_(std::make_unique<const StoreRoles>(roles)) {}
+Store::~Store() = default;
+
+Sessions& Store::sessions() { return roles_->sessions; }
+Ownership& Store::ownership() { return roles_->ownership; }
+Log& Store::log() { return roles_->log; }
+Ledger& Store::ledger() { return roles_->ledger; }
+Inbox& Store::inbox() { return roles_->inbox; }
+Blobs& Store::blobs() { return roles_->blobs; }
+Upkeep& Store::upkeep() { return roles_->upkeep; }
+Lookup& Store::lookup() { return roles_->lookup; }
+Transfer& Store::transfer() { return roles_->transfer; }
+
+Result<std::uint64_t> Store::change_number() {
+  return wait_for_change(std::numeric_limits<std::uint64_t>::max(), Duration(0));
+}
 
 Result<std::string> Blobs::get(const BlobRef& ref) {
   auto bytes = read(ref, 0, ref.size);
@@ -30,8 +51,8 @@ Result<std::string> Blobs::get(const BlobRef& ref) {
               fmt::format("the bytes of blob {} do not match their name", to_hex(ref.digest)));
 }
 
-Result<bool> Blobs::contains(const BlobRef& ref) {
-  auto nothing = read(ref, 0, 0);
+Result<bool> has_blob(Blobs& blobs, const BlobRef& ref) {
+  auto nothing = blobs.read(ref, 0, 0);
   if (nothing) return true;
   if (nothing.error().code == ErrorCode::not_found) return false;
   return forward(nothing);
@@ -45,13 +66,13 @@ Result<Checkpoint> Log::read_checkpoint(const SessionId& session, Version versio
               fmt::format("session {} has no version {}", session.text(), version));
 }
 
-Result<std::vector<Call>> Ledger::by_key(const Digest& key) {
+Result<std::vector<Call>> Lookup::by_key(const Digest& key) {
   auto calls = with_key(key);
   if (calls) std::erase_if(*calls, [&](const Call& call) { return call.key != key; });
   return calls;
 }
 
-Result<std::vector<Call>> Ledger::find_claims(const Digest& key) {
+Result<std::vector<Call>> Lookup::find_claims(const Digest& key) {
   auto calls = with_key(key);
   if (calls) std::erase_if(*calls, [&](const Call& call) { return call.claimed != key; });
   return calls;

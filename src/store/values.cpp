@@ -67,6 +67,10 @@ Tally& Tally::operator+=(const Tally& other) {
   return *this;
 }
 
+bool SessionSummary::needs_attention() const {
+  return moved_to.empty() && (attention > 0 || restored);
+}
+
 bool SessionSummary::is_interrupted() const {
   return status == Status::active && moved_to.empty() && !(holder && holder->alive);
 }

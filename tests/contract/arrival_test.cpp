@@ -75,6 +75,36 @@ TEST_P(TransferContract, ThrownAwayNothingOfItIsLeft) {
   EXPECT_EQ(code_of(release(transfer(), source.arrival)), ErrorCode::lease_lost);
 }
 
+TEST_P(TransferContract, AKeyThatTwoArrivalsClaimStaysWhenOneIsDiscarded) {
+  Source first = claimant("first");
+  Source second = claimant("second");
+  must(take_all(first));
+  land(second);
+
+  must(transfer().discard(first.arrival));
+
+  const auto holder = must(store->ledger().find_holder(key));
+  ASSERT_TRUE(holder);
+  EXPECT_EQ(holder->session, session_id("gone"));
+  EXPECT_TRUE(must(store->upkeep().check()).is_sound());
+}
+
+TEST_P(TransferContract, AllArrivalsAreNamedUntilTheyAreReleased) {
+  Source first = claimant("first");
+  Source second = claimant("second");
+  must(take_all(first));
+  must(take_all(second));
+  const auto open = [&] {
+    return must(transfer().read({.owners = {}, .arrival = {.from = "elsewhere"}}, {})).arrivals;
+  };
+
+  EXPECT_THAT(open(), testing::UnorderedElementsAre(first.arrival, second.arrival));
+  must(release(transfer(), second.arrival));
+  EXPECT_THAT(open(), testing::ElementsAre(first.arrival));
+  must(transfer().discard(first.arrival));
+  EXPECT_THAT(open(), SizeIs(0));
+}
+
 TEST_P(TransferContract, FactsAreTakenInOnceAndInOrder) {
   Source source = guest();
   Transfer& from = source.store->transfer();

@@ -7,6 +7,7 @@
 
 #include "contract/store_contract.hpp"
 #include "doubles/part_files.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -107,7 +108,7 @@ TEST_P(BackupContract, ACommitThatSetsTheStatusEndsTheNeedForAttention) {
 
 TEST_P(BackupContract, NobodyOwnsARestoredSessionAndItsFenceIsHigher) {
   const Lease lease = own(create());
-  const auto resource = must(store->ownership().acquire_resource("r", lease.worker));
+  const auto resource = must(store->lookup().acquire_resource("r", lease.worker));
   must(back_up());
   // The original goes on, and hands the session over a few times.
   must(store->ownership().release(lease));
@@ -122,7 +123,7 @@ TEST_P(BackupContract, NobodyOwnsARestoredSessionAndItsFenceIsHigher) {
   EXPECT_EQ(row(lease.session).holder, std::nullopt);
   EXPECT_EQ(code_of(store->commit(lease, batch(lease.session))), ErrorCode::lease_lost);
   EXPECT_GT(own(lease.session, "new").fence, latest);
-  EXPECT_GT(must(store->ownership().acquire_resource("r", worker_id("new"))).fence, resource.fence);
+  EXPECT_GT(must(store->lookup().acquire_resource("r", worker_id("new"))).fence, resource.fence);
 }
 
 TEST_P(BackupContract, TheOriginalGoesOnAsIfNothingHappened) {

@@ -5,6 +5,7 @@
 
 #include "contract/store_contract.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 namespace {
@@ -62,9 +63,9 @@ TEST_P(BlobsContract, ABlobThatWasNotPutIsNotFound) {
 
   EXPECT_EQ(code_of(blobs().get(unknown)), ErrorCode::not_found);
   EXPECT_EQ(code_of(blobs().read(unknown, 0, 1)), ErrorCode::not_found);
-  EXPECT_FALSE(must(blobs().contains(unknown)));
+  EXPECT_FALSE(must(has_blob(blobs(), unknown)));
   must(blobs().put("never put"));
-  EXPECT_TRUE(must(blobs().contains(unknown)));
+  EXPECT_TRUE(must(has_blob(blobs(), unknown)));
 }
 
 TEST_P(BlobsContract, ANameWithAnotherSizeIsNotTheBlob) {
@@ -76,7 +77,7 @@ TEST_P(BlobsContract, ANameWithAnotherSizeIsNotTheBlob) {
 
   EXPECT_EQ(code_of(blobs().get(ref)), ErrorCode::not_found);
   EXPECT_EQ(code_of(blobs().read(ref, 0, 1)), ErrorCode::not_found);
-  EXPECT_FALSE(must(blobs().contains(ref)));
+  EXPECT_FALSE(must(has_blob(blobs(), ref)));
   EXPECT_EQ(code_of(store->commit(lease, batch_of(lease.session, {entry}))),
             ErrorCode::invalid_argument);
 }

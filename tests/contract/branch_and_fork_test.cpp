@@ -2,6 +2,7 @@
 // tests/property/history_test.cpp compares them with a naive model.
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -13,7 +14,7 @@ class LinesContract : public StoreContract {
  protected:
   std::vector<SegmentId> line(const SessionId& of, Point point = {}) {
     std::vector<SegmentId> found;
-    for (const Segment& one : must(store->log().line(of, point))) found.push_back(one.id);
+    for (const Segment& one : must(store->lookup().line(of, point))) found.push_back(one.id);
     return found;
   }
 
@@ -205,7 +206,7 @@ TEST_P(LinesContract, ASegmentSaysWhereItLeavesItsParent) {
   branch(lease, Point::position(2), "four");
   const SessionId forked = fork("fork", session, Point::head());
 
-  EXPECT_THAT(must(store->log().line(forked, {})),
+  EXPECT_THAT(must(store->lookup().line(forked, {})),
               ElementsAre(Segment{1, session, 1, std::nullopt, 0}, Segment{2, session, 4, 1, 2},
                           Segment{3, forked, 5, 2, 4}));
 }
@@ -332,7 +333,7 @@ TEST_P(LinesContract, AForkKnowsNoBatchOfItsParent) {
   const Receipt receipt = say(lease, "one");
   const Lease forked = own(fork("fork", session, Point::head()));
 
-  EXPECT_EQ(must(store->log().find_receipt(forked.session, receipt.batch)), std::nullopt);
+  EXPECT_EQ(must(store->lookup().find_receipt(forked.session, receipt.batch)), std::nullopt);
   Batch made{.id = receipt.batch, .expected_head = 1};
   made.entries = {message("two")};
   commit(forked, made);

@@ -2,6 +2,8 @@
 
 #include "contract/store_contract.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -167,7 +169,7 @@ class RefusedBatch : public StoreContract {
 
       EXPECT_EQ(code_of(store->commit(lease, made)), spoiled.code) << spoiled.rule;
       EXPECT_EQ(everything(*store), before) << spoiled.rule;
-      EXPECT_EQ(must(store->log().find_receipt(session, made.id)), std::nullopt) << spoiled.rule;
+      EXPECT_EQ(must(store->lookup().find_receipt(session, made.id)), std::nullopt) << spoiled.rule;
     }
     commit(lease, good());
   }

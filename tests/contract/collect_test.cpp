@@ -2,6 +2,8 @@
 
 #include "contract/store_contract.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 namespace {
@@ -13,7 +15,7 @@ class CollectContract : public StoreContract {
   }
 
   BlobRef put(const std::string& bytes) { return must(store->blobs().put(bytes)); }
-  bool is_there(const BlobRef& ref) { return must(store->blobs().contains(ref)); }
+  bool is_there(const BlobRef& ref) { return must(has_blob(store->blobs(), ref)); }
 
   NewEntry naming(const BlobRef& ref) {
     NewEntry entry = message("");
@@ -62,8 +64,8 @@ TEST_P(CollectContract, BlobsThatAWaitingMessageNamesStayUntilItIsConsumed) {
 
 TEST_P(CollectContract, AMessageMayOnlyNameABlobThatIsThere) {
   const SessionId session = create();
-  const NewInboxMessage message{session, message_id("m"), "note",
-                                Body::from_blob({sha256("never put"), 9})};
+  const InboxMessage message{session, message_id("m"), "note",
+                             Body::from_blob({sha256("never put"), 9})};
 
   EXPECT_EQ(code_of(store->inbox().post(message)), ErrorCode::invalid_argument);
   EXPECT_TRUE(must(store->inbox().list(session, 9)).empty());

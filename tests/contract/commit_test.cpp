@@ -2,6 +2,7 @@
 // checks_test.cpp, calls are in ledger_test.cpp, lines in branch_and_fork_test.cpp.
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -107,7 +108,7 @@ TEST_P(CommitContract, AnEmptyBatchGetsAReceipt) {
   EXPECT_EQ(receipt.first, 2U);
   EXPECT_EQ(receipt.count, 0U);
   EXPECT_EQ(receipt.head, 1U);
-  EXPECT_EQ(must(store->log().find_receipt(session, receipt.batch)), receipt);
+  EXPECT_EQ(must(store->lookup().find_receipt(session, receipt.batch)), receipt);
 }
 
 TEST_P(CommitContract, ARepeatedBatchReturnsItsFirstReceiptAndDoesNothingElse) {
@@ -146,8 +147,8 @@ TEST_P(CommitContract, ABatchIdBelongsToItsSession) {
   commit(second, made);
 
   EXPECT_THAT(texts(second.session), ElementsAre("one"));
-  EXPECT_NE(must(store->log().find_receipt(session, made.id))->chain,
-            must(store->log().find_receipt(second.session, made.id))->chain);
+  EXPECT_NE(must(store->lookup().find_receipt(session, made.id))->chain,
+            must(store->lookup().find_receipt(second.session, made.id))->chain);
 }
 
 TEST_P(CommitContract, ABatchThatWasRefusedMayBeCommittedLater) {
@@ -350,7 +351,7 @@ TEST_P(CommitContract, ALaterSyncIsReadAtOnce) {
   const Receipt receipt = commit(lease, made);
 
   EXPECT_THAT(texts(session), ElementsAre("one"));
-  EXPECT_EQ(must(store->log().find_receipt(session, made.id)), receipt);
+  EXPECT_EQ(must(store->lookup().find_receipt(session, made.id)), receipt);
   must(store->sync());
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "perdure/core/sha256.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 

@@ -3,6 +3,7 @@
 #include "contract/everything.hpp"
 
 #include "contract/describe.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -15,7 +16,8 @@ LogQuery only(Position position) {
 }
 
 std::string history(Store& store, const SessionSummary& session) {
-  std::string text = "line to head " + describe(store.log().line(session.id, Point::head())) + "\n";
+  std::string text =
+      "line to head " + describe(store.lookup().line(session.id, Point::head())) + "\n";
   text += "log " + describe(store.log().read(session.id, {})) + "\n";
   for (Position position = 1; position < session.next; ++position) {
     text += "at " + describe(store.log().read(session.id, only(position))) + "\n";
@@ -23,7 +25,7 @@ std::string history(Store& store, const SessionSummary& session) {
   const auto checkpoints = store.log().checkpoints(session.id, {});
   text += "checkpoints " + describe(checkpoints) + "\n";
   for (Version version = 1; version <= session.version; ++version) {
-    text += describe(store.log().line(session.id, Point::version(version))) + "\n";
+    text += describe(store.lookup().line(session.id, Point::version(version))) + "\n";
   }
   return text;
 }

@@ -2,6 +2,7 @@
 // everywhere, and nothing is written.
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -20,7 +21,7 @@ class HostileEnums : public StoreContract {
     EXPECT_EQ(code_of(committed), ErrorCode::invalid_argument);
     EXPECT_EQ(row(session), before);
     EXPECT_EQ(texts(session), std::vector<std::string>{"one"});
-    EXPECT_FALSE(must(store->log().find_receipt(session, batch.id)));
+    EXPECT_FALSE(must(store->lookup().find_receipt(session, batch.id)));
   }
 
   const SessionId session = create("session");

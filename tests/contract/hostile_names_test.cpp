@@ -3,6 +3,7 @@
 
 #include "contract/store_contract.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -153,13 +154,12 @@ TEST_P(HostileNames, AreRefusedByEveryOtherWrite) {
   auto bad = bad_names();
   bad.emplace_back();
   for (const std::string& name : bad) {
-    EXPECT_EQ(code_of(store->ownership().acquire_resource(name, worker)),
-              ErrorCode::invalid_argument)
+    EXPECT_EQ(code_of(store->lookup().acquire_resource(name, worker)), ErrorCode::invalid_argument)
         << describe(name).substr(0, 100);
     EXPECT_EQ(code_of(store->inbox().post({session, message_id("m"), name, {}})),
               ErrorCode::invalid_argument)
         << describe(name).substr(0, 100);
-    EXPECT_EQ(must(store->ownership().find_resource(name)), std::nullopt);
+    EXPECT_EQ(must(store->lookup().find_resource(name)), std::nullopt);
   }
   for (const std::string& text : never_allowed()) {
     EXPECT_EQ(code_of(store->ownership().enroll({.id = worker_id("w"), .host = text})),
@@ -184,11 +184,11 @@ TEST_P(HostileNames, NoIdNamesNothing) {
   EXPECT_TRUE(store->ownership().retire({}));
   EXPECT_EQ(code_of(store->ownership().acquire(nobody, lease.worker)), ErrorCode::not_found);
   EXPECT_EQ(code_of(store->ownership().acquire(session, {})), ErrorCode::lease_lost);
-  EXPECT_EQ(code_of(store->ownership().acquire_resource("r", {})), ErrorCode::lease_lost);
+  EXPECT_EQ(code_of(store->lookup().acquire_resource("r", {})), ErrorCode::lease_lost);
   EXPECT_TRUE(store->ownership().release({}));
-  EXPECT_TRUE(store->ownership().release_resource({}));
+  EXPECT_TRUE(store->lookup().release_resource({}));
   EXPECT_EQ(code_of(store->log().read(nobody, {})), ErrorCode::not_found);
-  EXPECT_EQ(must(store->log().find_receipt(session, {})), std::nullopt);
+  EXPECT_EQ(must(store->lookup().find_receipt(session, {})), std::nullopt);
   EXPECT_EQ(code_of(store->ledger().read(nobody, 1)), ErrorCode::not_found);
   EXPECT_EQ(code_of(store->ledger().list({.session = nobody})), ErrorCode::not_found);
   EXPECT_EQ(code_of(store->inbox().list(nobody, 1)), ErrorCode::not_found);
@@ -215,8 +215,8 @@ TEST_P(HostileNames, ThatOnlyLookDangerousAreKeptAsTheyAre) {
     EXPECT_EQ(row(odd.session).title, name);
     EXPECT_EQ(call(odd.session, 1).tool, name);
     EXPECT_EQ(must(store->inbox().list(odd.session, 9)).at(0).id.text(), name);
-    EXPECT_TRUE(must(store->log().find_receipt(odd.session, batch_id(name))));
-    EXPECT_EQ(must(store->ownership().acquire_resource(name, odd.worker)).name, name);
+    EXPECT_TRUE(must(store->lookup().find_receipt(odd.session, batch_id(name))));
+    EXPECT_EQ(must(store->lookup().acquire_resource(name, odd.worker)).name, name);
   }
   EXPECT_EQ(row(session).head, 1U);
 }

@@ -5,6 +5,8 @@
 
 #include "contract/store_contract.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/lookup.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 namespace {
@@ -65,7 +67,7 @@ TEST_P(HostileNumbers, FarPointsAreNotFound) {
   for (const std::uint64_t number : far_numbers()) {
     for (const Point point : {Point::version(number), Point::position(number)}) {
       EXPECT_EQ(code_of(log.read(session, as_of(point))), ErrorCode::not_found) << number;
-      EXPECT_EQ(code_of(log.line(session, point)), ErrorCode::not_found) << number;
+      EXPECT_EQ(code_of(store->lookup().line(session, point)), ErrorCode::not_found) << number;
       EXPECT_EQ(code_of(log.find_value(session, "plan", point)), ErrorCode::not_found) << number;
       EXPECT_EQ(code_of(store->sessions().create(
                     {.id = session_id("fork"), .origin = NewSession::Origin{session, point}})),
@@ -116,7 +118,7 @@ TEST_P(HostileNumbers, FarSizesOfBlobsNameNothing) {
     const BlobRef far{ref.digest, number};
     EXPECT_EQ(code_of(store->blobs().get(far)), ErrorCode::not_found) << number;
     EXPECT_EQ(code_of(store->blobs().read(far, 0, 1)), ErrorCode::not_found) << number;
-    EXPECT_FALSE(must(store->blobs().contains(far))) << number;
+    EXPECT_FALSE(must(has_blob(store->blobs(), far))) << number;
     EXPECT_EQ(must(store->blobs().read(ref, number, number)), "") << number;
     EXPECT_EQ(must(store->blobs().read(ref, 1, number)), "ytes") << number;
     Batch made = batch_of(session, {message("x")});

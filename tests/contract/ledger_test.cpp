@@ -1,6 +1,7 @@
 // ledger.hpp made executable.
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -301,9 +302,9 @@ TEST_P(LedgerContract, AllCallsOfAKeyAreFoundOldestFirst) {
   in_state(lease, CallState::succeeded, key);
   in_state(lease, CallState::succeeded, sha256("another"));
 
-  EXPECT_THAT(must(store->ledger().by_key(key)),
+  EXPECT_THAT(must(store->lookup().by_key(key)),
               ElementsAre(call(session, 1), call(other.session, 1), call(session, 2)));
-  EXPECT_THAT(must(store->ledger().by_key(sha256("unknown"))), IsEmpty());
+  EXPECT_THAT(must(store->lookup().by_key(sha256("unknown"))), IsEmpty());
   EXPECT_EQ(must(store->ledger().find_holder(sha256("unknown"))), std::nullopt);
 }
 

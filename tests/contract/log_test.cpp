@@ -1,6 +1,7 @@
 // log.hpp made executable, on one line; several lines are in branch_and_fork_test.cpp.
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -106,12 +107,13 @@ TEST_P(LogContract, WhatDoesNotExistIsNotFound) {
   for (const Point point : {Point::version(0), Point::version(3), Point::position(7)}) {
     EXPECT_EQ(code_of(log.read(session, as_of(point))), ErrorCode::not_found) << describe(point);
     EXPECT_EQ(code_of(log.find_value(session, "plan", point)), ErrorCode::not_found);
-    EXPECT_EQ(code_of(log.line(session, point)), ErrorCode::not_found) << describe(point);
+    EXPECT_EQ(code_of(store->lookup().line(session, point)), ErrorCode::not_found)
+        << describe(point);
   }
   const SessionId nobody = session_id("nobody");
   EXPECT_EQ(code_of(log.read(nobody, {})), ErrorCode::not_found);
   EXPECT_EQ(code_of(log.find_value(nobody, "plan", {})), ErrorCode::not_found);
-  EXPECT_EQ(code_of(log.line(nobody, {})), ErrorCode::not_found);
+  EXPECT_EQ(code_of(store->lookup().line(nobody, {})), ErrorCode::not_found);
   EXPECT_EQ(code_of(log.checkpoints(nobody, {})), ErrorCode::not_found);
   EXPECT_EQ(code_of(log.read_checkpoint(nobody, 1)), ErrorCode::not_found);
   EXPECT_EQ(code_of(log.read_checkpoint(session, 0)), ErrorCode::not_found);
@@ -212,7 +214,7 @@ TEST_P(LogContract, TheMetadataLimitCountsMatchesOnly) {
 TEST_P(LogContract, TheLineOfASessionWithoutForksIsItsRoot) {
   fill();
 
-  const auto line = must(store->log().line(session, {}));
+  const auto line = must(store->lookup().line(session, {}));
 
   ASSERT_EQ(line.size(), 1U);
   EXPECT_EQ(line[0].session, session);
@@ -225,9 +227,9 @@ TEST_P(LogContract, ReceiptsAreFoundByBatch) {
   const Receipt first = say(lease, "one");
   const Receipt second = say(lease, "two");
 
-  EXPECT_EQ(must(store->log().find_receipt(session, first.batch)), first);
-  EXPECT_EQ(must(store->log().find_receipt(session, second.batch)), second);
-  EXPECT_EQ(must(store->log().find_receipt(session, batch_id("unknown"))), std::nullopt);
+  EXPECT_EQ(must(store->lookup().find_receipt(session, first.batch)), first);
+  EXPECT_EQ(must(store->lookup().find_receipt(session, second.batch)), second);
+  EXPECT_EQ(must(store->lookup().find_receipt(session, batch_id("unknown"))), std::nullopt);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // ownership.hpp made executable.
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -10,8 +11,9 @@ using testing::IsEmpty;
 class OwnershipContract : public StoreContract {
  protected:
   Ownership& ownership() { return store->ownership(); }
+  Lookup& lookup() { return store->lookup(); }
   std::optional<Holder> holder_of(const std::string& resource) {
-    return must(ownership().find_resource(resource));
+    return must(lookup().find_resource(resource));
   }
 };
 
@@ -118,7 +120,7 @@ TEST_P(OwnershipContract, RetiringGivesUpAllTheWorkerHolds) {
   const SessionId two = create("two");
   const Lease lease = own(one, "a");
   own(two, "a");
-  must(ownership().acquire_resource("port 80", worker_id("a")));
+  must(lookup().acquire_resource("port 80", worker_id("a")));
 
   must(ownership().retire(worker_id("a")));
 
@@ -206,7 +208,7 @@ TEST_P(OwnershipContract, AWorkerThatIsNotLiveAcquiresNothing) {
 
   for (const auto* worker : {"late", "retired", "never enrolled"}) {
     EXPECT_EQ(code_of(ownership().acquire(session, worker_id(worker))), ErrorCode::lease_lost);
-    EXPECT_EQ(code_of(ownership().acquire_resource("r", worker_id(worker))), ErrorCode::lease_lost);
+    EXPECT_EQ(code_of(lookup().acquire_resource("r", worker_id(worker))), ErrorCode::lease_lost);
   }
   EXPECT_EQ(row(session).holder, std::nullopt);
   EXPECT_EQ(holder_of("r"), std::nullopt);
@@ -253,7 +255,7 @@ TEST_P(OwnershipContract, AnExpiredLeaseThatNobodyTookStillWrites) {
 TEST_P(OwnershipContract, AResourceNeedNotExistBefore) {
   enroll("a");
 
-  const auto lease = ownership().acquire_resource("/var/lib/thing", worker_id("a"));
+  const auto lease = lookup().acquire_resource("/var/lib/thing", worker_id("a"));
 
   EXPECT_EQ(must(lease), (ResourceLease{"/var/lib/thing", worker_id("a"), 1}));
 }
@@ -261,35 +263,35 @@ TEST_P(OwnershipContract, AResourceNeedNotExistBefore) {
 TEST_P(OwnershipContract, AResourceHasOneOwnerAtATime) {
   enroll("a");
   enroll("b", 1h);
-  const auto first = must(ownership().acquire_resource("r", worker_id("a")));
+  const auto first = must(lookup().acquire_resource("r", worker_id("a")));
 
-  EXPECT_EQ(must(ownership().acquire_resource("r", worker_id("a"))), first);
-  const auto refused = ownership().acquire_resource("r", worker_id("b"));
+  EXPECT_EQ(must(lookup().acquire_resource("r", worker_id("a"))), first);
+  const auto refused = lookup().acquire_resource("r", worker_id("b"));
   EXPECT_EQ(code_of(refused), ErrorCode::lease_held);
   EXPECT_EQ(subject_of(refused), "a");
 
   clock.advance(31s);
-  EXPECT_EQ(must(ownership().acquire_resource("r", worker_id("b"))).fence, first.fence + 1);
+  EXPECT_EQ(must(lookup().acquire_resource("r", worker_id("b"))).fence, first.fence + 1);
 }
 
 TEST_P(OwnershipContract, AReleasedResourceHasNobodyAndKeepsItsFence) {
   enroll("a");
-  const auto first = must(ownership().acquire_resource("r", worker_id("a")));
+  const auto first = must(lookup().acquire_resource("r", worker_id("a")));
 
-  must(ownership().release_resource(first));
+  must(lookup().release_resource(first));
   EXPECT_EQ(holder_of("r"), std::nullopt);
 
-  const auto second = must(ownership().acquire_resource("r", worker_id("a")));
+  const auto second = must(lookup().acquire_resource("r", worker_id("a")));
   EXPECT_EQ(second.fence, first.fence + 1);
-  EXPECT_TRUE(ownership().release_resource(first));
-  EXPECT_TRUE(ownership().release_resource({"never seen", worker_id("a"), 1}));
+  EXPECT_TRUE(lookup().release_resource(first));
+  EXPECT_TRUE(lookup().release_resource({"never seen", worker_id("a"), 1}));
   EXPECT_EQ(holder_of("r")->fence, second.fence);
 }
 
 TEST_P(OwnershipContract, AResourceSaysWhoHoldsItAliveOrNot) {
   EXPECT_EQ(holder_of("r"), std::nullopt);
   enroll("a");
-  must(ownership().acquire_resource("r", worker_id("a")));
+  must(lookup().acquire_resource("r", worker_id("a")));
   Holder holder{.worker = worker_id("a"),
                 .host = "host of a",
                 .pid = 7,
@@ -308,7 +310,7 @@ TEST_P(OwnershipContract, AResourceNamedLikeASessionIsNotTheSession) {
   own(session, "a");
   enroll("b");
 
-  EXPECT_TRUE(ownership().acquire_resource("same name", worker_id("b")));
+  EXPECT_TRUE(lookup().acquire_resource("same name", worker_id("b")));
   EXPECT_EQ(row(session).holder->worker, worker_id("a"));
 }
 
@@ -316,11 +318,10 @@ TEST_P(OwnershipContract, ABadResourceNameIsRefused) {
   enroll("a");
   for (const std::string& name : {std::string(), std::string(129, 'x'), std::string("a\nb"),
                                   std::string(" a"), std::string("\xff")}) {
-    EXPECT_EQ(code_of(ownership().acquire_resource(name, worker_id("a"))),
-              ErrorCode::invalid_argument)
+    EXPECT_EQ(code_of(lookup().acquire_resource(name, worker_id("a"))), ErrorCode::invalid_argument)
         << describe(name);
   }
-  EXPECT_TRUE(ownership().acquire_resource(std::string(128, 'x'), worker_id("a")));
+  EXPECT_TRUE(lookup().acquire_resource(std::string(128, 'x'), worker_id("a")));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // retention.hpp made executable: removing sessions.
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -71,7 +72,7 @@ TEST_P(RemoveContract, WhatForksShareStaysForThem) {
 
   EXPECT_THAT(texts(other), ElementsAre("new", "shared"));
   EXPECT_EQ(row(other).parent->session, lease.session);
-  EXPECT_EQ(must(store->log().line(other, Point::head())).front().session, SessionId{});
+  EXPECT_EQ(must(store->lookup().line(other, Point::head())).front().session, SessionId{});
   say(own(other), "goes on");
   EXPECT_EQ(row(other).head, 4U);
 }
@@ -141,7 +142,7 @@ TEST_P(RemoveContract, AKeyThatWasHeldStaysClaimedWithoutPayload) {
     must(remove(lease.session));
 
     EXPECT_EQ(must(store->ledger().find_holder(key)), expected);
-    EXPECT_THAT(must(store->ledger().by_key(key)), ElementsAre(expected));
+    EXPECT_THAT(must(store->lookup().by_key(key)), ElementsAre(expected));
     EXPECT_TRUE(must(store->ledger().list({})).empty());
   }
 }
@@ -173,7 +174,7 @@ TEST_P(RemoveContract, AKeyThatWasNotHeldIsFree) {
   must(remove(lease.session));
 
   EXPECT_EQ(must(store->ledger().find_holder(key)), std::nullopt);
-  EXPECT_TRUE(must(store->ledger().by_key(key)).empty());
+  EXPECT_TRUE(must(store->lookup().by_key(key)).empty());
   in_state(own(create("other")), CallState::succeeded, key);
 }
 
@@ -227,10 +228,10 @@ TEST_P(RemoveContract, WhatIsCutOffIsDoneByVacuum) {
   release(lease);
   must(store->upkeep().remove(lease.session, [](const Step&) { return false; }));
 
-  const std::string before = everything(*store) + describe(store->ledger().by_key(key));
+  const std::string before = everything(*store) + describe(store->lookup().by_key(key));
   must(store->upkeep().vacuum());
 
-  EXPECT_EQ(everything(*store) + describe(store->ledger().by_key(key)), before);
+  EXPECT_EQ(everything(*store) + describe(store->lookup().by_key(key)), before);
   EXPECT_EQ(must(remove(other)).items, 1U) << "nothing else was left";
 }
 

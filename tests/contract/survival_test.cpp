@@ -1,6 +1,7 @@
 // What outlives a store object, and several objects on one store.
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -21,7 +22,7 @@ TEST_P(SurvivingStore, EverythingReadBeforeClosingIsReadAfterReopening) {
   fork("fork", session, Point::position(2));
   post(session, "m1");
   const BlobRef blob = must(store->blobs().put("blob"));
-  must(store->ownership().acquire_resource("r", lease.worker));
+  must(store->lookup().acquire_resource("r", lease.worker));
   must(store->ownership().retire(lease.worker));
   const auto before = everything(*store);
   store.reset();
@@ -29,7 +30,7 @@ TEST_P(SurvivingStore, EverythingReadBeforeClosingIsReadAfterReopening) {
   store = must(open());
 
   EXPECT_EQ(everything(*store), before);
-  EXPECT_EQ(must(store->log().find_receipt(session, receipt.batch)), receipt);
+  EXPECT_EQ(must(store->lookup().find_receipt(session, receipt.batch)), receipt);
   EXPECT_EQ(must(store->blobs().get(blob)), "blob");
   EXPECT_EQ(commit(lease, made), receipt) << "a repeat is answered";
 }
@@ -52,13 +53,13 @@ TEST_P(SurvivingStore, AMessageConsumedBeforeClosingStaysConsumed) {
 TEST_P(SurvivingStore, FencesGoOnRisingAfterReopening) {
   const SessionId session = create();
   const Lease lease = own(session, "a");
-  const auto resource = must(store->ownership().acquire_resource("r", lease.worker));
+  const auto resource = must(store->lookup().acquire_resource("r", lease.worker));
   store.reset();
 
   store = must(open());
 
   EXPECT_GT(own(session, "b").fence, lease.fence);
-  EXPECT_GT(must(store->ownership().acquire_resource("r", worker_id("b"))).fence, resource.fence);
+  EXPECT_GT(must(store->lookup().acquire_resource("r", worker_id("b"))).fence, resource.fence);
 }
 
 TEST_P(SurvivingStore, ItsLossTokenIsTheSameAfterReopeningAndToOthers) {
@@ -72,11 +73,11 @@ TEST_P(SurvivingStore, ItsLossTokenIsTheSameAfterReopeningAndToOthers) {
 }
 
 TEST_P(SurvivingStore, SegmentsGoOnCountingAfterReopening) {
-  const SegmentId first = must(store->log().line(create("a"), {})).at(0).id;
+  const SegmentId first = must(store->lookup().line(create("a"), {})).at(0).id;
   store.reset();
   store = must(open());
 
-  EXPECT_GT(must(store->log().line(create("b"), {})).at(0).id, first);
+  EXPECT_GT(must(store->lookup().line(create("b"), {})).at(0).id, first);
 }
 
 TEST_P(SurvivingStore, AWorkerLivesNoLongerThanItsStoreObject) {
@@ -144,7 +145,7 @@ TEST_P(SurvivingStore, TwoObjectsShareOneHead) {
   must(other->commit(lease, made));
 
   EXPECT_THAT(texts(session), ElementsAre("one", "two"));
-  EXPECT_EQ(commit(lease, made), must(other->log().find_receipt(session, made.id)));
+  EXPECT_EQ(commit(lease, made), must(other->lookup().find_receipt(session, made.id)));
 }
 
 TEST_P(SurvivingStore, AKeyIsClaimedOnceAcrossObjects) {

@@ -88,6 +88,23 @@ class TransferContract : public StoreContract {
     return source;
   }
 
+  /// A session of that name, and a removed one, "gone", whose call holds the key.
+  Source claimant(const std::string& name) {
+    Source source;
+    source.store = must(open_store("memory:", {.clock = &clock, .ids = &ids}));
+    store.swap(source.store);
+    const Lease gone = own(create("gone"), "host");
+    say(gone, "hello");
+    in_state(gone, CallState::succeeded, key);
+    say(own(create(name), "host"), "hello");
+    must(store->ownership().retire(worker_id("host")));
+    must(store->upkeep().remove(gone.session));
+    store.swap(source.store);
+    enrolled.erase("host");
+    source.arrival = {.from = source.store->info().incarnation, .attempt = ++attempts};
+    return source;
+  }
+
   Result<void> take_all(Source& source) { return travel(*source.store, *store, source.arrival); }
 
   void land(Source& source) {

@@ -13,6 +13,7 @@
 #include "copy/household.hpp"
 #include "doubles/difference.hpp"
 #include "doubles/must.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 namespace {

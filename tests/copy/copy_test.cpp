@@ -18,6 +18,7 @@
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
 #include "perdure/store/bundle.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/seam.hpp"
 
 namespace perdure {
@@ -93,7 +94,7 @@ TEST_P(CopyTest, AndGoesOnThere) {
   EXPECT_THAT(must(to->inbox().list(id_of("main"), 10)), SizeIs(3)) << "what was posted before";
   EXPECT_EQ(say(*to, id_of("main")).first, before.next);
   EXPECT_EQ(must(from->sessions().read(id_of("main"))).head, before.head);
-  const auto printer = must(to->ownership().acquire_resource("printer", worker));
+  const auto printer = must(to->lookup().acquire_resource("printer", worker));
   EXPECT_GT(printer.fence, Fence{1} << 32U);
   must(to->upkeep().remove(id_of("fork of fork")));
   must(to->upkeep().remove(id_of("heir")));
@@ -116,7 +117,7 @@ TEST_P(CopyTest, RepeatingItChangesNothing) {
 TEST_P(CopyTest, ATargetMayHoldOthersAlready) {
   create(*to, "native");
   say(*to, id_of("native"));
-  must(to->ownership().acquire_resource("printer", worker));
+  must(to->lookup().acquire_resource("printer", worker));
   furnish(*from, clock, Size::small);
   const std::string before = portrait(*from);
   const auto native = describe(to->log().read(id_of("native"), {}));
@@ -567,7 +568,7 @@ TEST_P(CopyTest, KeysThatHaveAnOutcomeAreHeldInTheCopysStoreAndOthersClaimed) {
     const bool has_outcome =
         call.state == CallState::succeeded || call.state == CallState::abandoned;
     EXPECT_EQ(there.has_value(), has_outcome) << to_string(call.state);
-    EXPECT_EQ(must(to->ledger().find_claims(*call.key)).size(), has_outcome ? 0U : 1U);
+    EXPECT_EQ(must(to->lookup().find_claims(*call.key)).size(), has_outcome ? 0U : 1U);
     ++(has_outcome ? settled : unsettled);
   }
   EXPECT_GT(settled, 0);

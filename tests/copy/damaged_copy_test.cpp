@@ -3,15 +3,18 @@
 
 #include <atomic>
 #include <filesystem>
+#include <future>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <variant>
 
 #include "contract/backends.hpp"
 #include "copy/household.hpp"
+#include "core/api/descriptor.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/false_store.hpp"
@@ -19,7 +22,9 @@
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "store/files/file_lock.hpp"
 #include "store/sqlite/engine/connection.hpp"
+#include "store/sqlite/engine/lock_file.hpp"
 
 namespace perdure {
 namespace {
@@ -93,6 +98,14 @@ class DamagedFile : public DamagedCopy {
     std::atomic<std::uint64_t> rows = 0;
     sqlite::Connection db(path, "", SQLITE_OPEN_READWRITE, &rows);
     db.execute(statement);
+  }
+
+  /// The facts are there, and the source is marked, as after a death.
+  void mark_and_die() {
+    FalseStore target(*to);
+    target.fail_to_release();
+    ASSERT_FALSE(move_sessions(*from, target));
+    ASSERT_THAT(runnable(*from), IsEmpty());
   }
 
   /// The facts are there, and the source is not marked, as after a death.
@@ -171,6 +184,93 @@ TEST_P(DamagedFile, WhatWasMarkedIsReleasedInARestoredTarget) {
   const SessionSummary main = must(restored->sessions().read(must(SessionId::parse("main"))));
   EXPECT_TRUE(main.restored);
   EXPECT_EQ(main.status, Status::paused);
+  EXPECT_TRUE(must(restored->upkeep().check()).is_sound());
+}
+
+TEST_P(DamagedFile, WhatWasMarkedIsReleasedForARestoredSource) {
+  mark_and_die();
+  const std::string copy = from_place.file() + ".backup";
+  must(from->upkeep().backup(copy));
+
+  EXPECT_EQ(must(move_sessions(*open(copy), *to)).sessions, 9U);
+
+  EXPECT_THAT(runnable(*to), SizeIs(9));
+  EXPECT_TRUE(must(to->upkeep().check()).is_sound());
+}
+
+TEST_P(DamagedFile, WhatWasMarkedIsReleasedForASalvagedSource) {
+  mark_and_die();
+  from.reset();
+  const std::string left = from_place.file() + ".left";
+  must(salvage_store(from_place.file(), left));
+
+  EXPECT_EQ(must(move_sessions(*open(left), *to)).sessions, 9U);
+
+  EXPECT_THAT(runnable(*to), SizeIs(9));
+}
+
+TEST_P(DamagedFile, AnEraseThatAMoveOvertakesIsRefused) {
+  const std::string lock_path = from_place.file() + "-lock";
+  sqlite::LockFile turn = must(sqlite::LockFile::open(lock_path));
+  const Descriptor watcher = must(sqlite::open_file(lock_path));
+  const SessionId main = must(SessionId::parse("main"));
+  must(turn.take_turn(Duration(0)));
+  auto erased = std::async(std::launch::async, [&] { return from->upkeep().erase(main, {1}); });
+  while (!sqlite::is_locked_elsewhere(watcher, sqlite::door_byte)) std::this_thread::yield();
+  execute(from_place.file(), "UPDATE session SET moved = 'sto_there there' WHERE id = 'main'");
+  turn.end_turn();
+
+  EXPECT_EQ(erased.get().error().code, ErrorCode::conflict);
+
+  EXPECT_EQ(must(from->log().read(main, {})).front().condition, Condition::intact);
+}
+
+// Another store's arrival is none of ours: its mover may still mark it.
+TEST_P(DamagedFile, WhatAnotherSourceDidNotMarkIsLeftAlone) {
+  die_halfway();
+  const std::string copy = from_place.file() + ".backup";
+  must(from->upkeep().backup(copy));
+  const auto restored = open(copy);
+
+  must(abandon_move(*restored, *to));
+  EXPECT_EQ(move_sessions(*restored, *to).error().code, ErrorCode::already_exists);
+
+  must(move_sessions(*from, *to));
+  EXPECT_THAT(runnable(*to), SizeIs(9));
+}
+
+// The salvage dropped what was arriving, and the source cannot run it again: that is said.
+TEST_P(DamagedFile, WhatASalvagedTargetLostIsNamedAndCanStillBeRead) {
+  mark_and_die();
+  const std::string place = to->info().location;
+  to.reset();
+  const std::string half = to_place.file() + ".half";
+  must(salvage_store(to_place.file(), half));
+  const SessionId main = must(SessionId::parse("main"));
+
+  const auto moved = move_sessions(*from, *open(half), {.sessions = {main}, .place = place});
+
+  ASSERT_FALSE(moved);
+  EXPECT_EQ(moved.error().code, ErrorCode::not_found);
+  EXPECT_EQ(moved.error().subject, "main");
+  EXPECT_THAT(moved.error().message, testing::HasSubstr("perdure show main"));
+  EXPECT_FALSE(must(from->log().read(main, {})).empty());
+}
+
+TEST_P(DamagedFile, AnImportThatWasNotReleasedHoldsNothingInARestoredStore) {
+  const std::string bundle = from_place.file() + ".bundle";
+  must(export_sessions(*from, bundle));
+  FalseStore target(*to);
+  target.fail_to_release();
+  ASSERT_FALSE(import_bundle(target, bundle));
+  const std::string copy = to_place.file() + ".backup";
+  must(to->upkeep().backup(copy));
+
+  const auto restored = open(copy);
+
+  must(restored->sessions().create({.id = must(SessionId::parse("main"))}));
+  EXPECT_TRUE(must(restored->upkeep().check()).is_sound());
+  must(restored->upkeep().vacuum());
   EXPECT_TRUE(must(restored->upkeep().check()).is_sound());
 }
 

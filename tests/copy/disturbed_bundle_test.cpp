@@ -18,6 +18,7 @@
 #include "doubles/part_files.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/seam.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

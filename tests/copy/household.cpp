@@ -9,6 +9,8 @@
 
 #include "contract/describe.hpp"
 #include "doubles/must.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -54,8 +56,8 @@ class Furnisher {
     others();
     if (size != Size::small) many();
     if (size == Size::crowded) crowd();
-    must(store_.ownership().release_resource(
-        must(store_.ownership().acquire_resource("printer", worker_))));
+    must(store_.lookup().release_resource(
+        must(store_.lookup().acquire_resource("printer", worker_))));
     must(store_.ownership().retire(worker_));
   }
 
@@ -234,7 +236,7 @@ class Portrait {
     }
     for (const Digest& key : keys) {
       line("held by", must(store_.ledger().find_holder(key)));
-      line("ever", must(store_.ledger().by_key(key)));
+      line("ever", must(store_.lookup().by_key(key)));
     }
     return std::move(text_);
   }
@@ -251,11 +253,11 @@ class Portrait {
     session.moved_to.clear();
     line("session", session);
     line("restored", session.restored);
-    line("line", segments(store_.log().line(session.id, Point::head())));
+    line("line", segments(store_.lookup().line(session.id, Point::head())));
     for (Position at = 1; at < session.next; ++at) draw_position(session.id, at);
     line("versions", store_.log().checkpoints(session.id, {}));
     for (Version version = 1; version <= session.version; ++version) {
-      line("as of", segments(store_.log().line(session.id, Point::version(version))));
+      line("as of", segments(store_.lookup().line(session.id, Point::version(version))));
     }
     line("plan", entries(store_.log().find_value(session.id, "plan", Point::head())));
     const auto messages = must(store_.inbox().list(session.id, limit_max));
@@ -263,7 +265,7 @@ class Portrait {
     for (const InboxMessage& message : messages) draw_blob(message.body);
     const bool has_commits = session.updated_at != session.created_at;
     for (int number = 1; has_commits && number <= batches_max; ++number) {
-      const auto receipt = must(store_.log().find_receipt(session.id, batch_named(number)));
+      const auto receipt = must(store_.lookup().find_receipt(session.id, batch_named(number)));
       if (receipt) line("receipt", receipt);
     }
   }

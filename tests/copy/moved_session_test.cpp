@@ -14,6 +14,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 namespace {

@@ -31,7 +31,7 @@ class CountedStore {
   [[nodiscard]] FileCounts wal() const { return vfs_.counts(FileKind::wal); }
   [[nodiscard]] FileCounts database() const { return vfs_.counts(FileKind::database); }
   [[nodiscard]] std::uint64_t syncs() const { return wal().syncs + database().syncs; }
-  [[nodiscard]] StoreCounters counters() { return store_->info().counters; }
+  [[nodiscard]] StoreInfo counters() { return store_->info(); }
 
   static constexpr std::size_t entries_per_turn = 5;
 

@@ -12,6 +12,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/log.hpp"
 #include "property/history_model.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure {
 namespace {

@@ -4,6 +4,7 @@
 #include "crash/portrait.hpp"
 
 #include "contract/describe.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -64,7 +65,7 @@ std::string portrait(Store& store, const AskFor& ask_for) {
   }
   text += "calls " + calls_text(store) + "\n";
   for (const auto& [session, batch] : ask_for.receipts) {
-    const auto receipt = store.log().find_receipt(session, batch);
+    const auto receipt = store.lookup().find_receipt(session, batch);
     text += batch.text() + ": " + (receipt ? describe(*receipt) : std::string("none")) + "\n";
   }
   for (const BlobRef& ref : ask_for.blobs) {

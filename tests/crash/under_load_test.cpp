@@ -17,6 +17,7 @@
 #include "crash/scale.hpp"
 #include "crash/stored_file.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -111,7 +112,7 @@ std::string find_fault(Store& store, const std::string& name,
     return fmt::format("{} turns were acknowledged, {} are there", acknowledged, session->version);
   }
   for (const auto& [turn, said] : receipts) {
-    const auto stored = store.log().find_receipt(id, turn_batch(id, turn).id);
+    const auto stored = store.lookup().find_receipt(id, turn_batch(id, turn).id);
     if (!stored || !*stored || " " + describe(**stored) != said) {
       return fmt::format("turn {} was acknowledged as{}, stored is {}", turn, said,
                          describe(stored));

@@ -9,6 +9,7 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/store.hpp"
 #include "sqlite/engine/connection.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -55,7 +56,7 @@ TEST_P(EndlessLine, IsCorruptedAndEnds) {
     const auto read = store->log().read(damaged, {.as_of = point});
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().code, ErrorCode::corrupted);
-    EXPECT_FALSE(store->log().line(damaged, point));
+    EXPECT_FALSE(store->lookup().line(damaged, point));
     EXPECT_FALSE(store->log().find_value(damaged, "plan", point));
   }
   EXPECT_EQ(store->log().read(whole, {})->size(), 2U);

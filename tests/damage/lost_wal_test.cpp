@@ -289,10 +289,10 @@ TEST_F(LostWal, OfAnotherBootNeedsOnlyWhatWasSynced) {
 }
 
 TEST_F(LostWal, OfAnotherBootDoesNotTakeForSyncedWhatACommitWithoutFramesFollowed) {
-  const NewInboxMessage message{.session = session,
-                                .id = MessageId::parse("m").value(),
-                                .kind = "user",
-                                .body = Body::from_text("{}")};
+  const InboxMessage message{.session = session,
+                             .id = MessageId::parse("m").value(),
+                             .kind = "user",
+                             .body = Body::from_text("{}")};
   ASSERT_TRUE(store->inbox().post(message));
   commit();
   const auto synced = frames_end_of(path);

@@ -64,6 +64,13 @@ class DamagedPage : public testing::Test {
   Files files;
 };
 
+TEST_F(DamagedPage, OfAVersionIsNamedWhereThatVersionIsAskedFor) {
+  destroy(root_of("checkpoint"));
+  const auto store = open_store(path).value();
+
+  EXPECT_EQ(store->log().read_checkpoint(long_one(), 1).error().code, ErrorCode::corrupted);
+}
+
 TEST_F(DamagedPage, OfTheLogLeavesADamagedEntryForEachOneItHeld) {
   const auto before = open_store(path).value()->log().read(long_one(), {}).value();
   destroy(page_with(before.at(12).body.bytes()));

@@ -19,6 +19,7 @@
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure {
 namespace {

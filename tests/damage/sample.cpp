@@ -13,6 +13,8 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -269,7 +271,7 @@ Answers ask_everything(Store& store, const Named& named) {
     const std::string name = id.text() + " ";
     add_row(answers, name, store.sessions().read(id));
     const auto entries = store.log().read(id, {});
-    answers[name + "line"] = describe(store.log().line(id, Point::head()));
+    answers[name + "line"] = describe(store.lookup().line(id, Point::head()));
     if (entries) {
       for (const Entry& entry : *entries) {
         answers[fmt::format("{}entry {:04}", name, entry.position)] = describe(entry);
@@ -288,7 +290,7 @@ Answers ask_everything(Store& store, const Named& named) {
     }
   }
   for (const auto& [session, batch] : named.receipts) {
-    answers["receipt " + batch.text()] = describe(store.log().find_receipt(session, batch));
+    answers["receipt " + batch.text()] = describe(store.lookup().find_receipt(session, batch));
   }
   for (const BlobRef& ref : named.blobs) {
     answers["blob " + to_hex(ref.digest)] = describe(store.blobs().get(ref));

@@ -10,6 +10,7 @@
 
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 
@@ -41,16 +42,16 @@ class WatchedStore : public Store {
 
  protected:
   /// With roles of its own; see with_inbox, with_transfer.
-  WatchedStore(Store& behind, const Roles& roles) : Store(roles), behind_(behind) {}
-  [[nodiscard]] static Roles with_inbox(Store& store, Inbox& inbox) {
+  WatchedStore(Store& behind, const StoreRoles& roles) : Store(roles), behind_(behind) {}
+  [[nodiscard]] static StoreRoles with_inbox(Store& store, Inbox& inbox) {
     return with(store, inbox, store.transfer());
   }
-  [[nodiscard]] static Roles with_transfer(Store& store, Transfer& transfer) {
+  [[nodiscard]] static StoreRoles with_transfer(Store& store, Transfer& transfer) {
     return with(store, store.inbox(), transfer);
   }
 
  private:
-  static Roles with(Store& store, Inbox& inbox, Transfer& transfer) {
+  static StoreRoles with(Store& store, Inbox& inbox, Transfer& transfer) {
     return {.sessions = store.sessions(),
             .ownership = store.ownership(),
             .log = store.log(),
@@ -58,6 +59,7 @@ class WatchedStore : public Store {
             .inbox = inbox,
             .blobs = store.blobs(),
             .upkeep = store.upkeep(),
+            .lookup = store.lookup(),
             .transfer = transfer};
   }
 

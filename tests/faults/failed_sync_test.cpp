@@ -2,7 +2,11 @@
 // so again. So the commit is unknown, the store takes no more writes, reads go on, and only
 // a store opened anew finds out what is there.
 
+#include <chrono>
+#include <cstdint>
+#include <future>
 #include <gtest/gtest.h>
+#include <limits>
 #include <vector>
 
 #include "faults/faulty_store.hpp"
@@ -151,6 +155,32 @@ TEST_F(FailedSync, OfACheckpointClosesTheStoreToo) {
   lease = faulty.own("s");
   EXPECT_EQ(faulty.find_wrong_turn("s", turns), "");
   EXPECT_TRUE(take_turn(turns + 1));
+}
+
+TEST(FaultyWait, ForAChangeOutlastsReadsThatFailForAWhile) {
+  FaultyStore faulty;
+  Store& store = faulty.store();
+  auto other = faulty.open_again().value();
+  const std::uint64_t before = store.change_number().value();
+  faulty.vfs().only("share");
+  faulty.vfs().fail_at(std::numeric_limits<std::uint64_t>::max(), IoFault::error, Lasting::once);
+  auto changed = std::async(std::launch::async,
+                            [&] { return store.wait_for_change(before, std::chrono::minutes(5)); });
+  const auto wait_for_looks = [&](std::uint64_t count) {
+    while (faulty.vfs().calls() < count &&
+           changed.wait_for(std::chrono::milliseconds(1)) != std::future_status::ready) {
+    }
+  };
+
+  wait_for_looks(2);
+  faulty.vfs().fail_at(1, IoFault::error, Lasting::for_ever);
+  wait_for_looks(3);
+  faulty.vfs().heal();
+  ASSERT_TRUE(other->sessions().create({.id = SessionId::parse("other").value()}));
+
+  const auto number = changed.get();
+  ASSERT_TRUE(number) << number.error().message;
+  EXPECT_GT(*number, before);
 }
 
 }  // namespace

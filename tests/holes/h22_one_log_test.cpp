@@ -36,11 +36,11 @@ TEST_P(Hole12, AResultOfAnyBytesIsKept) {
 TEST_P(Hole22, AnOutcomeAndItsMessageAreOneCommit) {
   begin({tool("one"), tool("two")});
   request({{"one", "{}"}, {"two", "{}"}});
-  const std::uint64_t before = store->info().counters.commits;
+  const std::uint64_t before = store->info().commits;
 
   must(session->run_calls());
 
-  EXPECT_EQ(store->info().counters.commits, before + 2) << "one outcome each";
+  EXPECT_EQ(store->info().commits, before + 2) << "one outcome each";
   for (const Call& call : ledger()) {
     ASSERT_TRUE(call.result);
     EXPECT_NE(find_message(session->state(), *call.result), nullptr);

@@ -19,7 +19,7 @@
 #include "doubles/postgres_server.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 

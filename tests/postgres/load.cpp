@@ -17,6 +17,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -89,7 +90,7 @@ std::vector<std::string> PgLoad::finish() {
 std::string PgLoad::judge(Store& store, const Line& line) const {
   if (!line.wrong.empty()) return line.wrong;
   for (const Receipt& receipt : line.receipts) {
-    const auto found = store.log().find_receipt(line.session, receipt.batch);
+    const auto found = store.lookup().find_receipt(line.session, receipt.batch);
     if (!found || *found != receipt) {
       return fmt::format("{} was acknowledged, and is not there as it was", receipt.batch.text());
     }

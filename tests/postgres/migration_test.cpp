@@ -17,7 +17,7 @@
 #include "doubles/postgres_cluster.hpp"
 #include "doubles/postgres_wait.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/aged.hpp"
 #include "postgres/proxied.hpp"

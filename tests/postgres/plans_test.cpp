@@ -21,10 +21,11 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
+#include "store/api/lookup.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 namespace {
@@ -43,7 +44,7 @@ void fill(const PostgresSchema& place, const std::string& options) {
                             .kind = "user",
                             .body = Body::from_text("{}")}));
   must(store->blobs().put("a blob"));
-  must(store->ownership().acquire_resource("resource", lease.worker));
+  must(store->lookup().acquire_resource("resource", lease.worker));
   PostgresSql sql(cluster().address());  // Its own counts are told when it ends.
   const auto copy = [&](const std::string& table, const std::string& changes) {
     sql.execute(fmt::format(
@@ -223,10 +224,10 @@ TEST_P(Plans, OwnershipScansNothing) {
               must(store.ownership().renew(lease.worker));
               must(store.ownership().release(lease));
               must(store.ownership().acquire(lease.session, lease.worker));
-              const auto resource = must(store.ownership().acquire_resource(
+              const auto resource = must(store.lookup().acquire_resource(
                   fmt::format("{} {}", lease.session.text(), n), lease.worker));
-              must(store.ownership().find_resource(resource.name));
-              must(store.ownership().release_resource(resource));
+              must(store.lookup().find_resource(resource.name));
+              must(store.lookup().release_resource(resource));
             }),
             "");
 }
@@ -245,8 +246,8 @@ TEST_P(Plans, ReadingALogScansNothing) {
               must(store.log().find_value(lease.session, "plan", Point::head()));
               must(store.log().read_checkpoint(lease.session, 1));
               must(store.log().checkpoints(lease.session, {}));
-              must(store.log().line(lease.session, Point::head()));
-              must(store.log().find_receipt(lease.session, turn_batch(lease.session, 1).id));
+              must(store.lookup().line(lease.session, Point::head()));
+              must(store.lookup().find_receipt(lease.session, turn_batch(lease.session, 1).id));
             }),
             "");
 }
@@ -257,7 +258,7 @@ TEST_P(Plans, TheLedgerScansNothing) {
               must(store.ledger().list({.session = lease.session}));
               const Digest key = sha256(turn_batch(lease.session, 1).id.text());
               must(store.ledger().find_holder(key));
-              must(store.ledger().by_key(key));
+              must(store.lookup().by_key(key));
             }),
             "");
 }
@@ -304,7 +305,7 @@ TEST_P(Plans, SessionsInboxAndBlobsScanNothing) {
               const BlobRef ref = must(store.blobs().put(fmt::format("blob {}", n)));
               must(store.blobs().get(ref));
               must(store.blobs().read(ref, 1, 2));
-              must(store.blobs().contains(ref));
+              must(has_blob(store.blobs(), ref));
             }),
             "");
 }

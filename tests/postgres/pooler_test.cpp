@@ -22,7 +22,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 

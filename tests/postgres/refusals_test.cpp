@@ -19,7 +19,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/load.hpp"
 #include "postgres/proxied.hpp"

@@ -13,6 +13,7 @@
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/store/log.hpp"
 #include "postgres/client/connection.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure {
 
@@ -192,13 +193,13 @@ TEST_P(PostgresRetention, EverySliceIsOneStatement) {
   Batch made = batch(lease.session);
   for (int i = 0; i < 1000; ++i) made.entries.push_back(value("plan"));
   commit(lease, made);
-  const auto before = store->info().counters.transactions;
+  const auto before = store->info().transactions;
   std::uint64_t slices = 0;
 
   must(store->upkeep().prune(lease.session, {}, [&](const Step&) { return ++slices > 0; }));
 
   EXPECT_EQ(slices, 1U + 4U) << "names, then 256 entries at a time";
-  EXPECT_EQ(store->info().counters.transactions - before, slices);
+  EXPECT_EQ(store->info().transactions - before, slices);
   EXPECT_EQ(one("SELECT count(*) FROM perdure.pruned"), "1") << "shadows that touch are one";
 }
 

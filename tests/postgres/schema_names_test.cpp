@@ -8,7 +8,7 @@
 #include "crash/load.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/proxied.hpp"

@@ -7,7 +7,7 @@
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
 

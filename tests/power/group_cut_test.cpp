@@ -19,6 +19,7 @@
 #include "doubles/power_vfs.hpp"
 #include "perdure/store/store.hpp"
 #include "power/sweep.hpp"
+#include "store/api/lookup.hpp"
 #include "store/sqlite/engine/lock_file.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -147,8 +148,8 @@ class GroupCut : public testing::TestWithParam<Durability> {
 };
 
 std::string find_wrong_entry(Store& store, const Commit& commit) {
-  const auto receipt = store.log().find_receipt(session_of(commit.session),
-                                                turn_of(commit.session, commit.turn, {}).id);
+  const auto receipt = store.lookup().find_receipt(session_of(commit.session),
+                                                   turn_of(commit.session, commit.turn, {}).id);
   if (!receipt || !*receipt || describe(**receipt) != commit.receipt) return "another receipt";
   LogQuery query;
   query.as_of = Point::version(commit.turn);

@@ -13,6 +13,7 @@
 #include "property/dice.hpp"
 #include "property/history_model.hpp"
 #include "property/seeds.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -75,7 +76,7 @@ class Tree {
     auto chosen = session.positions.begin();
     std::advance(chosen, static_cast<std::ptrdiff_t>(dice_.below(session.positions.size())));
     const Point point = Point::position(chosen->first);
-    const bool is_gone = memory_ == Memory::forgets && !store_->log().line(session.id, point);
+    const bool is_gone = memory_ == Memory::forgets && !store_->lookup().line(session.id, point);
     return is_gone ? Point::head() : point;
   }
 
@@ -171,7 +172,7 @@ class Tree {
     LogQuery whole;
     whole.as_of = point;
     auto found = store_->log().read(session.id, whole);
-    const auto line = store_->log().line(session.id, point);
+    const auto line = store_->lookup().line(session.id, point);
     const bool may_be_gone =
         memory_ == Memory::forgets && point.kind() == Point::Kind::position && point.number() > 0;
     if (may_be_gone && !found) {

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "contract/describe.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -153,14 +154,14 @@ Action Script::resource() {
   switch (dice_.below(3)) {
     case 0:
       return {"release resource", [=](Store& store) {
-                return describe(store.ownership().release_resource({name, worker, fence}));
+                return describe(store.lookup().release_resource({name, worker, fence}));
               }};
     case 1:
       return {"find resource",
-              [=](Store& store) { return describe(store.ownership().find_resource(name)); }};
+              [=](Store& store) { return describe(store.lookup().find_resource(name)); }};
     default:
       return {"acquire resource", [=](Store& store) {
-                return describe(store.ownership().acquire_resource(name, worker));
+                return describe(store.lookup().acquire_resource(name, worker));
               }};
   }
 }
@@ -173,8 +174,8 @@ Action Script::post() {
             [=](Store& store) { return describe(store.inbox().list(session, limit)); }};
   }
   if (messages_.empty() || dice_.chance(75)) messages_.push_back(made<MessageId>("m"));
-  const NewInboxMessage message{session, dice_.pick(messages_), dice_.pick({"note", "approval"}),
-                                body()};
+  const InboxMessage message{session, dice_.pick(messages_), dice_.pick({"note", "approval"}),
+                             body()};
   return {"post " + message.id.text() + " to " + session.text(),
           [=](Store& store) { return describe(store.inbox().post(message)); }};
 }
@@ -221,16 +222,16 @@ Lease Script::lease(const SessionSummary& session) {
 std::string Script::by_name(Store& store) const {
   std::string text;
   for (const Committed& one : batches_) {
-    text += describe(store.log().find_receipt(one.lease.session, one.batch.id)) + "\n";
+    text += describe(store.lookup().find_receipt(one.lease.session, one.batch.id)) + "\n";
   }
-  text += describe(
-      store.log().find_receipt(SessionId::parse("nobody").value(), BatchId::parse("b1").value()));
+  text += describe(store.lookup().find_receipt(SessionId::parse("nobody").value(),
+                                               BatchId::parse("b1").value()));
   for (const auto* name : {"r1", "r2"}) {
-    text += describe(store.ownership().find_resource(name)) + "\n";
+    text += describe(store.lookup().find_resource(name)) + "\n";
   }
   for (const auto* key : {"k1", "k2", "k3"}) {
     text += describe(store.ledger().find_holder(sha256(key))) + "\n";
-    text += describe(store.ledger().by_key(sha256(key))) + "\n";
+    text += describe(store.lookup().by_key(sha256(key))) + "\n";
   }
   for (const BlobRef& ref : blobs_) text += describe(store.blobs().get(ref)) + "\n";
   return text;

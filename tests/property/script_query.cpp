@@ -3,6 +3,8 @@
 #include "contract/describe.hpp"
 #include "perdure/store/log.hpp"
 #include "property/script.hpp"
+#include "store/api/lookup.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 namespace {
@@ -63,7 +65,7 @@ Action Script::look() {
   switch (dice_.below(5)) {
     case 0:
       return {"line of " + about,
-              [=](Store& store) { return describe(store.log().line(session, point)); }};
+              [=](Store& store) { return describe(store.lookup().line(session, point)); }};
     case 1: {
       CheckpointQuery query;
       if (dice_.chance(40)) query.before = dice_.between(0, 6);
@@ -95,7 +97,7 @@ Action Script::ledger() {
     case 0:
       return {"holder", [=](Store& store) { return describe(store.ledger().find_holder(key)); }};
     case 1:
-      return {"by key", [=](Store& store) { return describe(store.ledger().by_key(key)); }};
+      return {"by key", [=](Store& store) { return describe(store.lookup().by_key(key)); }};
     case 2: {
       Position at = some_position(session);
       const auto known = oracle_.ledger().list({.session = {}, .states = {}});
@@ -128,7 +130,7 @@ Action Script::blob() {
   const std::uint64_t size = dice_.below(120);
   return {"read blob", [=](Store& store) {
             return describe(store.blobs().read(ref, offset, size)) +
-                   describe(store.blobs().contains(ref)) + describe(store.blobs().get(ref));
+                   describe(has_blob(store.blobs(), ref)) + describe(store.blobs().get(ref));
           }};
 }
 

@@ -10,6 +10,7 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure {
 namespace {

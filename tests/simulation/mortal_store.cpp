@@ -13,9 +13,9 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::simulation {
 namespace {
@@ -50,6 +50,7 @@ MortalStore::MortalStore(Store& behind, Graves& graves)
              .inbox = behind.inbox(),
              .blobs = behind.blobs(),
              .upkeep = behind.upkeep(),
+             .lookup = *this,
              .transfer = behind.transfer()}),
       behind_(behind),
       graves_(graves) {}
@@ -107,15 +108,15 @@ Result<void> MortalStore::release(const Lease& lease) {
 
 Result<ResourceLease> MortalStore::acquire_resource(const std::string& name,
                                                     const WorkerId& worker) {
-  return behind_.ownership().acquire_resource(name, worker);
+  return behind_.lookup().acquire_resource(name, worker);
 }
 
 Result<void> MortalStore::release_resource(const ResourceLease& lease) {
-  return behind_.ownership().release_resource(lease);
+  return behind_.lookup().release_resource(lease);
 }
 
 Result<std::optional<Holder>> MortalStore::find_resource(const std::string& name) {
-  return behind_.ownership().find_resource(name);
+  return behind_.lookup().find_resource(name);
 }
 
 Result<Call> MortalStore::read(const SessionId& session, Position call) {
@@ -130,7 +131,16 @@ Result<std::optional<Call>> MortalStore::find_holder(const Digest& key) {
 
 Result<std::vector<Call>> MortalStore::with_key(const Digest& key) {
   if (fails_to_read()) return away();
-  return behind_.ledger().with_key(key);
+  return behind_.lookup().with_key(key);
+}
+
+Result<std::vector<Segment>> MortalStore::line(const SessionId& session, Point as_of) {
+  return behind_.lookup().line(session, as_of);
+}
+
+Result<std::optional<Receipt>> MortalStore::find_receipt(const SessionId& session,
+                                                         const BatchId& batch) {
+  return behind_.lookup().find_receipt(session, batch);
 }
 
 Result<std::vector<Call>> MortalStore::list(const CallQuery& query) {

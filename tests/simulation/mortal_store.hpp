@@ -16,9 +16,9 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::simulation {
 
@@ -36,7 +36,11 @@ enum class Mishap : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(Mishap mishap);
 
-class MortalStore final : public Store, private Sessions, private Ownership, private Ledger {
+class MortalStore final : public Store,
+                          private Sessions,
+                          private Ownership,
+                          private Ledger,
+                          private Lookup {
  public:
   /// Both must outlive it.
   MortalStore(Store& behind, Graves& graves);
@@ -88,6 +92,9 @@ class MortalStore final : public Store, private Sessions, private Ownership, pri
   [[nodiscard]] Result<Call> read(const SessionId& session, Position call) final;
   [[nodiscard]] Result<std::optional<Call>> find_holder(const Digest& key) final;
   [[nodiscard]] Result<std::vector<Call>> with_key(const Digest& key) final;
+  [[nodiscard]] Result<std::vector<Segment>> line(const SessionId& session, Point as_of) final;
+  [[nodiscard]] Result<std::optional<Receipt>> find_receipt(const SessionId& session,
+                                                            const BatchId& batch) final;
   [[nodiscard]] Result<std::vector<Call>> list(const CallQuery& query) final;
 
   [[nodiscard]] Mishap next_mishap();

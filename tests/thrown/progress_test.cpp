@@ -23,6 +23,7 @@
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "store/api/seam.hpp"
 #include "thrown/throwing.hpp"
 
 namespace perdure {

@@ -28,6 +28,7 @@
 #include "doubles/must.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 #include "store/sqlite/engine/connection.hpp"
 #include "store/sqlite/engine/schema.hpp"
 #include "upgrade/tale.hpp"
@@ -78,9 +79,9 @@ class Maker {
     forget();
     move_away();
     come_in();
-    must(store_.ownership().acquire_resource("printer", worker_));
-    must(store_.ownership().release_resource(
-        must(store_.ownership().acquire_resource("mailbox", worker_))));
+    must(store_.lookup().acquire_resource("printer", worker_));
+    must(store_.lookup().release_resource(
+        must(store_.lookup().acquire_resource("mailbox", worker_))));
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "contract/describe.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {
@@ -112,7 +113,7 @@ class Tale {
     add_due();
     add_calls();
     for (const std::string name : {"printer", "mailbox"}) {
-      const auto holder = store_.ownership().find_resource(name);
+      const auto holder = store_.lookup().find_resource(name);
       line(0, "resource " + name + " held by " +
                   (holder ? tale_told(*holder) : describe(holder.error())));
     }
@@ -133,12 +134,12 @@ class Tale {
 
   void add(const SessionSummary& session) {
     line(0, tale_told(session));
-    list("line", store_.log().line(session.id, Point::head()));
+    list("line", store_.lookup().line(session.id, Point::head()));
     add_log(session);
     list("checkpoints", store_.log().checkpoints(session.id, {}));
     for (Version version = 1; version <= session.version; ++version) {
       list(fmt::format("line to v{}", version),
-           store_.log().line(session.id, Point::version(version)));
+           store_.lookup().line(session.id, Point::version(version)));
     }
     add_value(session);
     add_messages(session);
@@ -182,7 +183,7 @@ class Tale {
   void add_receipts(const SessionSummary& session) {
     for (int number = 1; number <= tale_batches_max; ++number) {
       const auto batch = BatchId::parse(fmt::format("b{}", number)).value();
-      const auto receipt = store_.log().find_receipt(session.id, batch);
+      const auto receipt = store_.lookup().find_receipt(session.id, batch);
       if (!receipt) return line(2, "receipts " + describe(receipt.error()));
       if (*receipt) line(2, "receipt " + batch.text() + " " + tale_told(**receipt));
     }
@@ -209,7 +210,7 @@ class Tale {
                           !holder   ? describe(holder.error())
                           : *holder ? call_name((*holder)->session, (*holder)->position)
                                     : "nobody"));
-      list("ever under it", store_.ledger().by_key(key));
+      list("ever under it", store_.lookup().by_key(key));
     }
   }
 

@@ -20,7 +20,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure {
 

@@ -1,11 +1,11 @@
-// Sessions on their way: into a file (a bundle) and out of one, or from one store to another.
+// Moving sessions: from one store to another, or through a file (a bundle).
 //
-// A bundle is a copy; the sessions stay where they are. Those that are imported and unfinished are
-// paused and need attention, as after a restored backup: the originals may go on, under the same
-// keys. To hand a session over for good, move it. docs/reference/bundle-format.md is the format,
-// byte by byte.
+// A bundle is a copy; the sessions stay where they are. Imported sessions that are unfinished are
+// paused and need attention, because the originals may continue under the same keys.
+// docs/reference/bundle-format.md is the format, byte by byte.
 //
-// Only whole families go together: forks, children and sessions that share a log.
+// Only whole families go together: forks, children and sessions that share a log. The functions
+// below fail with `unavailable` if a file or a store cannot be reached.
 
 #pragma once
 
@@ -29,11 +29,11 @@ struct ExportOptions {
 
 struct ImportOptions {
   bool with_damage = false;  ///< Also sessions that were damaged when they were exported.
-  /// Keep the metadata of sessions, which programs obey. Else metadata M becomes `{"imported": M}`.
-  /// For bundles that you made yourself.
+  /// Keep the metadata of sessions, which programs obey: for bundles that you made yourself. Else
+  /// metadata M becomes `{"imported": M}`.
   bool with_metadata = false;
   /// Believe what calls did: they hold their keys here, and are replayed. Else they only claim them
-  /// (Call::claimed), and a call that meets such a claim waits for a person. For bundles as above.
+  /// (Call::claimed), and a call that meets such a claim waits for a person.
   bool accept_claims = false;
 };
 
@@ -52,27 +52,19 @@ struct BundleReport {
 };
 
 /// Writes sessions to a new file, as they are at one moment; the store is not changed. The file
-/// appears under its name when it is complete and on disk. Blobs, the claims of removed sessions
-/// and the fences of resources are in it too.
+/// appears under its name when it is complete and on disk.
 /// Fails: `already_exists` if there is a file; `not_found`; `lease_held` while a live worker owns
 /// one of the sessions; `conflict` for one that was moved, for one whose relatives are not named
-/// (the subject is one of these), and if they change again and again; `corrupted` for damage;
-/// `unavailable`.
+/// (the subject is one of these), and if they change again and again; `corrupted` for damage.
 [[nodiscard]] Result<BundleReport> export_sessions(Store& store, const std::string& path,
                                                    const ExportOptions& options = {},
                                                    const Progress& progress = {});
 
-/// Reads all of a bundle and compares it with its sums. Needs no store.
-/// Fails: `not_found`; `invalid_argument` for a file that is no bundle; `unsupported` for a newer
-/// format; `corrupted` if it is torn or changed; `unavailable`.
-[[nodiscard]] Result<BundleReport> check_bundle(const std::string& path,
-                                                const Progress& progress = {});
-
 /// Makes sessions of a bundle, all or none, after all of it was checked. Killed in between, it
-/// leaves nothing visible. One import at a time: a second one makes the first fail with
-/// `lease_lost`.
-/// Fails: as `check_bundle`; `already_exists` for a session whose id is in use here; `conflict` for
-/// a key that a call here holds; `corrupted` for damage from before. Then nothing is changed.
+/// leaves nothing visible. A second import makes the first fail with `lease_lost`.
+/// Fails: `not_found`; `invalid_argument` for a file that is not a bundle; `unsupported` for a newer
+/// format; `corrupted` for a torn file and for damage from before; `already_exists` for a session
+/// whose id is in use here; `conflict` for a key that a call here holds. Then nothing is changed.
 [[nodiscard]] Result<BundleReport> import_bundle(Store& store, const std::string& path,
                                                  const ImportOptions& options = {},
                                                  const Progress& progress = {});
@@ -80,7 +72,7 @@ struct BundleReport {
 struct MoveOptions {
   std::vector<SessionId> sessions{};  ///< Empty: all.
   bool with_relatives = false;        ///< Also the rest of their families.
-  std::string place{};  ///< What the source says of where they are; empty: the target's location.
+  std::string place{};  ///< How the source names their new place; empty: the target's location.
   bool with_damage = false;  ///< Also sessions that a check would complain about.
 };
 
@@ -94,7 +86,6 @@ struct MoveReport {
   std::uint64_t blobs = 0;    ///< Put by this call.
   std::uint64_t damaged = 0;  ///< Sessions that were damaged before.
   bool is_complete = true;  ///< False if the progress observer stopped it: then nothing is changed.
-  bool operator==(const MoveReport&) const = default;
 };
 
 /// Moves sessions with all that belongs to them, behind higher fences. In the source they stay
@@ -111,20 +102,5 @@ struct MoveReport {
 /// Deletes what a killed move or copy left in the target. Not an error if there is none.
 /// Fails: `conflict` if the source has marked the sessions as moved: move again instead.
 [[nodiscard]] Result<void> abandon_move(Store& from, Store& to);
-
-struct CopyOptions {
-  SessionId id{};        ///< Of the copy.
-  std::string reason{};  ///< Why it is paused; empty: a text that names the source.
-  bool with_damage = false;
-};
-
-/// Copies the active line of a session to a new, paused session. What is done once in its family is
-/// done once: calls with an outcome hold their keys in the target; those without one are not run by
-/// the copy, and a call under such a key waits for a person. Inbox, versions and children stay with
-/// the source.
-/// Fails: as `move_sessions`; `already_exists` for `options.id`.
-[[nodiscard]] Result<MoveReport> copy_session(Store& from, const SessionId& session, Store& to,
-                                              const CopyOptions& options,
-                                              const Progress& progress = {});
 
 }  // namespace perdure

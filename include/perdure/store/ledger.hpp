@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -23,7 +24,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure {
 
@@ -39,13 +40,11 @@ enum class CallState : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view to_string(CallState state);
-[[nodiscard]] std::optional<CallState> call_state_from(std::string_view text);
 
 /// What a second run of the call would mean. Derived from what its tool declares.
 enum class EffectClass : std::uint8_t { read_only, idempotent, verifiable, unsafe };
 
 [[nodiscard]] std::string_view to_string(EffectClass effect);
-[[nodiscard]] std::optional<EffectClass> effect_class_from(std::string_view text);
 
 /// Records a call. `call` is the position of its intent, an entry of the same batch; `args` that of
 /// the entry with its arguments, in the batch or before it.
@@ -56,14 +55,12 @@ struct Intend {
   std::string provider_id{};  ///< The model API's id for it: any bytes, never identity.
   EffectClass effect = EffectClass::unsafe;
   std::optional<Digest> key{};
-  bool operator==(const Intend&) const = default;
 };
 
 /// Claims the call's key and starts an attempt, under the fence of the commit's lease.
 struct Dispatch {
   Position call = 0;
   std::optional<Timestamp> deadline{};
-  bool operator==(const Dispatch&) const = default;
 };
 
 /// Says what became of the call: any state but `intended` and `dispatched`.
@@ -73,7 +70,6 @@ struct Settle {
   std::optional<Position> result{};  ///< The entry that holds the result.
   std::string who{};                 ///< Who resolved it, if a person or a policy did.
   std::string why{};
-  bool operator==(const Settle&) const = default;
 };
 
 using CallChange = std::variant<Intend, Dispatch, Settle>;
@@ -87,8 +83,8 @@ struct Call {
   std::string provider_id{};
   EffectClass effect = EffectClass::unsafe;
   std::optional<Digest> key{};
-  /// The key that it held where it comes from, if it came in a bundle without
-  /// ImportOptions::accept_claims. Then it holds nothing here, and `key` is empty.
+  /// The key that it held where it comes from, if it was imported without
+  /// ImportOptions::accept_claims. Then it holds no key here, and `key` is empty.
   std::optional<Digest> claimed{};
   CallState state = CallState::intended;
   std::int64_t attempts = 0;  ///< How often it was dispatched.
@@ -106,7 +102,7 @@ struct Call {
 /// "ses_01j…:12", how errors and people name a call.
 [[nodiscard]] std::string call_name(const SessionId& session, Position position);
 
-/// What identifies a call.
+/// Identifies a call.
 struct CallId {
   SessionId session{};
   Position position = 0;
@@ -130,15 +126,6 @@ class Ledger {
   /// The call that holds the key now, in any session. Of a removed session the payload is gone:
   /// arguments, result, the provider's id, who and why.
   [[nodiscard]] virtual Result<std::optional<Call>> find_holder(const Digest& key) = 0;
-
-  /// All calls that were ever intended under the key, and those that claim it, oldest first. Of
-  /// removed sessions only one that holds or claims it.
-  [[nodiscard]] virtual Result<std::vector<Call>> with_key(const Digest& key) = 0;
-
-  /// Of `with_key`, those that were intended under the key.
-  [[nodiscard]] Result<std::vector<Call>> by_key(const Digest& key);
-  /// Of `with_key`, those that claim it (Call::claimed).
-  [[nodiscard]] Result<std::vector<Call>> find_claims(const Digest& key);
 
   /// Matching calls by the age of their session, then by position: fewer than `limit` only at the
   /// end.

@@ -1,11 +1,11 @@
-// A session's log: the facts it is made of, and how to read them as they are or as they were.
+// A session's log: its entries, and how to read them as they are or as they were.
 //
 // An entry never changes. State is a fold over entries in order: per channel, an `append` entry
 // adds an element, a `replace` entry makes everything before it on that channel irrelevant.
 //
 // The line to a point is every entry from the first to that point, across the forks and branches
-// that lead there. Every position of a session names one entry. Positions rise along a line but may
-// skip: what a branch left behind is not on it.
+// that lead there. Positions rise along a line but may skip: what a branch left behind is not on
+// it.
 
 #pragma once
 
@@ -25,24 +25,16 @@
 
 namespace perdure {
 
-// What every backend refuses beyond. Contents of bodies are never refused.
+// What every store refuses beyond. Contents of bodies are never refused.
 
 /// Channels, kinds, labels, tools, tags, resource names, reasons.
 inline constexpr std::size_t name_bytes_max = 128;
 inline constexpr std::size_t title_bytes_max = 512;
 /// An opening message, a wait reason, the why of a resolution, a provider's id for a call.
 inline constexpr std::size_t text_bytes_max = 4096;
-inline constexpr std::size_t metadata_bytes_max = 16384;  ///< As JSON text.
-inline constexpr std::size_t tags_max = 64;
+inline constexpr std::size_t metadata_bytes_max = 16384;                ///< As JSON text.
 inline constexpr std::size_t body_bytes_max = std::size_t{256} << 20U;  ///< Larger ones are blobs.
 inline constexpr std::size_t blob_bytes_max = std::size_t{900} << 20U;
-inline constexpr std::size_t batch_entries_max = 100'000;
-/// Each number of an entry's tally, either way from zero.
-inline constexpr std::int64_t tally_max = 1'000'000'000'000;
-inline constexpr Duration lease_time_max = std::chrono::hours(24);
-/// A blob that was put less than this ago may be named by a commit under way.
-inline constexpr Duration blob_grace_min = std::chrono::minutes(1);
-inline constexpr std::size_t damage_max = 1000;      ///< Findings that a check lists.
 inline constexpr std::size_t limit_max = 1'000'000;  ///< Of a query; 0 is refused too.
 
 enum class Codec : std::uint8_t { json, bytes, blob };
@@ -54,9 +46,8 @@ struct BlobRef {
   bool operator==(const BlobRef&) const = default;
 };
 
-/// What an entry or an inbox message carries, byte for byte. JSON is labelled `json`, so that a
-/// person with a database shell can read it; anything else `bytes`. A larger body is a reference to
-/// a blob.
+/// What an entry or an inbox message carries, byte for byte: `json` for text that is JSON, so that
+/// a person with a database shell can read it, `bytes` for anything else, or a reference to a blob.
 class Body {
  public:
   /// An empty body, codec `bytes`.
@@ -67,7 +58,7 @@ class Body {
   [[nodiscard]] static Body from_json(const Json& value);
   [[nodiscard]] static Body from_bytes(std::string bytes);
   [[nodiscard]] static Body from_blob(const BlobRef& ref);
-  /// For backends: `codec()` and `bytes()` of a body as it was written.
+  /// `codec()` and `bytes()` of a body as a store kept it.
   [[nodiscard]] static Body from_stored(Codec codec, std::string bytes);
 
   [[nodiscard]] Codec codec() const { return codec_; }
@@ -112,14 +103,13 @@ struct NewEntry {
   Body body{};
   Tally tally{};
   std::optional<Timestamp> at{};  ///< When it happened; the store's own time if empty.
-  bool operator==(const NewEntry&) const = default;
 };
 
 /// Whether a stored body is what was handed in.
 enum class Condition : std::uint8_t {
   intact,
   damaged,  ///< The bytes do not match their hash; `body` holds what was found.
-  erased,   ///< Removed on purpose; `hash` still stands for it.
+  erased,   ///< Removed on purpose; `hash` is still that of the body it had.
 };
 
 /// An entry as it was committed.
@@ -192,16 +182,6 @@ struct CheckpointQuery {
   std::size_t limit = 100;
 };
 
-/// One stretch of history. The root of a session has no parent.
-struct Segment {
-  SegmentId id = 0;
-  SessionId session{};  ///< Empty if that session was removed.
-  Position first = 0;   ///< The position of its first entry.
-  std::optional<SegmentId> parent{};
-  Position parent_position = 0;  ///< Where it leaves the parent.
-  bool operator==(const Segment&) const = default;
-};
-
 /// Proof that a batch was committed. Its entries are at `first` … `first + count - 1`.
 struct Receipt {
   BatchId batch{};
@@ -214,41 +194,28 @@ struct Receipt {
   bool operator==(const Receipt&) const = default;
 };
 
+/// Each method fails with `not_found` for a session, version or position that does not exist or was
+/// pruned, and with `invalid_argument` for a bad limit.
 class Log {
  public:
   virtual ~Log() = default;
 
   /// Entries on the line to `as_of` that the query asks for. A range without entries is not an
   /// error. A damaged or erased entry is returned as such.
-  /// Fails: `not_found` for a session, version or position that does not exist, or was pruned;
-  /// `invalid_argument` for a bad limit.
   [[nodiscard]] virtual Result<std::vector<Entry>> read(const SessionId& session,
                                                         const LogQuery& query) = 0;
 
   /// The last `replace` entry of the channel on the line to `as_of`. None is not an error.
-  /// Fails: `not_found` as `read`.
   [[nodiscard]] virtual Result<std::optional<Entry>> find_value(const SessionId& session,
                                                                 const std::string& channel,
                                                                 Point as_of) = 0;
 
-  /// One of `checkpoints`. Fails: `not_found`.
+  /// One of `checkpoints`.
   [[nodiscard]] Result<Checkpoint> read_checkpoint(const SessionId& session, Version version);
 
   /// Checkpoints of the session itself, newest first; not those of a fork's parent.
-  /// Fails: `not_found` for the session; `invalid_argument` for a bad limit.
   [[nodiscard]] virtual Result<std::vector<Checkpoint>> checkpoints(
       const SessionId& session, const CheckpointQuery& query) = 0;
-
-  /// The segments the line to `as_of` runs through, oldest first.
-  /// Fails: `not_found`.
-  [[nodiscard]] virtual Result<std::vector<Segment>> line(const SessionId& session,
-                                                          Point as_of) = 0;
-
-  /// The receipt of a committed batch. After a commit whose answer was lost, repeat the batch
-  /// instead: that also syncs it.
-  /// Fails: `not_found` for the session.
-  [[nodiscard]] virtual Result<std::optional<Receipt>> find_receipt(const SessionId& session,
-                                                                    const BatchId& batch) = 0;
 };
 
 }  // namespace perdure

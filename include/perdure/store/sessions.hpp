@@ -1,8 +1,14 @@
-// Sessions: what exists, and what a person or a worker finds them by.
+// Sessions: what people and workers find them by, and who may write to one.
 //
-// Every session has one summary row, kept up to date in the same transaction as the facts it sums
-// up, so lists never read the log. `status` is set by its owner; whether it is interrupted or needs
-// attention follows from the row.
+// A session has one summary row, updated in the transaction that changes what it sums up, so lists
+// never read the log. Its owner sets the status; whether it is interrupted or needs attention
+// follows from the row.
+//
+// A worker is one run of one process, under its own id. It renews one row, for all sessions it
+// owns. Safety never depends on time: each change of owner raises the session's fence, every commit
+// carries the fence it was granted, and an older one writes nothing. Time, by the store's clock,
+// only decides when another worker may take over. On one machine a worker whose process has ended
+// is recognised at once; elsewhere after its lease time.
 
 #pragma once
 
@@ -15,9 +21,44 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 
 namespace perdure {
+
+using Fence = std::uint64_t;
+
+enum class Sync : std::uint8_t {
+  now,  ///< On disk when commit returns.
+  /// Survives the process at once, the machine from the next sync on. A batch that intends or
+  /// dispatches a call is synced now all the same.
+  later,
+};
+
+/// `worker` is the only one to write to the session, until the lease is outdated.
+struct Lease {
+  SessionId session{};
+  WorkerId worker{};
+  Fence fence = 0;
+  bool operator==(const Lease&) const = default;
+};
+
+struct NewWorker {
+  WorkerId id{};
+  std::string host{};
+  std::int64_t pid = 0;
+  Duration lease_time{30'000};
+  bool operator==(const NewWorker&) const = default;
+};
+
+struct Holder {
+  WorkerId worker{};
+  std::string host{};
+  std::int64_t pid = 0;
+  Timestamp since{};
+  Fence fence = 0;
+  bool alive = false;
+  bool gone = false;  ///< Its process is known to have ended.
+  bool operator==(const Holder&) const = default;
+};
 
 enum class Status : std::uint8_t { active, waiting, paused, completed, failed, cancelled };
 
@@ -26,7 +67,6 @@ enum class Status : std::uint8_t { active, waiting, paused, completed, failed, c
   return status == Status::completed || status == Status::failed || status == Status::cancelled;
 }
 [[nodiscard]] std::string_view to_string(Status status);
-[[nodiscard]] std::optional<Status> status_from(std::string_view text);
 
 /// How a session came from another one.
 enum class Lineage : std::uint8_t {
@@ -67,24 +107,19 @@ struct SessionSummary {
   Version version = 0;         ///< Of the latest checkpoint ever made; 0 if there was none.
   Tally tally{};               ///< Over the active line, what a fork shares included.
   std::int64_t attention = 0;  ///< Calls of this session in doubt.
-  bool restored = false;  ///< Came out of a backup or a salvage; until a commit sets the status.
-  /// The store it was moved to (bundle.hpp): it can be read and removed, and nothing else. Empty:
-  /// here.
-  std::string moved_to{};
+  bool restored = false;   ///< Came out of a backup or a salvage; until a commit sets the status.
+  std::string moved_to{};  ///< Where it was moved (bundle.hpp): here it is only read and removed.
   std::uint64_t revision = 0;  ///< Rises with every change of this row.
   Timestamp created_at{};
   Timestamp updated_at{};
 
   /// Active here, and no live worker runs it.
   [[nodiscard]] bool is_interrupted() const;
-  [[nodiscard]] bool needs_attention() const {
-    return moved_to.empty() && (attention > 0 || restored);
-  }
+  [[nodiscard]] bool needs_attention() const;
   bool operator==(const SessionSummary&) const = default;
 };
 
-/// The caller mints the id, so that repeating a creation whose reply was lost makes no second
-/// session.
+/// The caller mints the id, so a creation whose reply was lost can be repeated.
 struct NewSession {
   SessionId id{};
   Annotation annotation{};
@@ -95,10 +130,8 @@ struct NewSession {
     SessionId session{};
     Point at{};  ///< For a child: where it was spawned.
     Lineage lineage = Lineage::fork;
-    bool operator==(const Origin&) const = default;
   };
   std::optional<Origin> origin{};
-  bool operator==(const NewSession&) const = default;
 };
 
 enum class SessionSort : std::uint8_t { updated, created, title, turns, cost };
@@ -116,7 +149,6 @@ struct SessionQuery {
   bool descending = true;  ///< Ties are broken by id, in the same direction.
   std::size_t limit = 50;
   std::string cursor{};  ///< From the page before, of the same query.
-  bool operator==(const SessionQuery&) const = default;
 };
 
 struct SessionPage {
@@ -154,6 +186,36 @@ class Sessions {
   /// Fails: `not_found`; `conflict` if it is moved; `invalid_argument`.
   [[nodiscard]] virtual Result<SessionSummary> annotate(const SessionId& id,
                                                         const Annotation& part) = 0;
+};
+
+class Ownership {
+ public:
+  virtual ~Ownership() = default;
+
+  /// Adds a worker, for its lease time from now, and no longer than this store object.
+  /// Fails: `already_exists`; `invalid_argument` for a lease time below 1 ms or beyond 24 hours.
+  [[nodiscard]] virtual Result<void> enroll(const NewWorker& worker) = 0;
+
+  /// Restarts the worker's lease time. Too late is not an error: what others took meanwhile stays
+  /// theirs, behind a higher fence.
+  /// Fails: `lease_lost` if the worker has retired or this store object did not enroll it.
+  [[nodiscard]] virtual Result<void> renew(const WorkerId& worker) = 0;
+
+  /// Gives up all the worker holds and deletes it. Twice is not an error. One that holds nothing
+  /// and whose process is gone, or that was last live 30 days ago, may be deleted without it.
+  [[nodiscard]] virtual Result<void> retire(const WorkerId& worker) = 0;
+
+  /// Grants the session to `worker`. Its present owner gets the lease it has; every other grant
+  /// raises the fence. With Sync::now a fence is never reissued. With Sync::later a power loss may
+  /// undo the grant and reissue its fence: for a fence that is shown to the store alone.
+  /// Fails: `not_found`; `conflict` if it was moved to another store, with the place as subject;
+  /// `lease_lost` if `worker` itself is not live; else `lease_held` while another worker's lease is
+  /// live, with that worker as subject.
+  [[nodiscard]] virtual Result<Lease> acquire(const SessionId& session, const WorkerId& worker,
+                                              Sync sync = Sync::now) = 0;
+
+  /// Gives the session up. An outdated lease is not an error.
+  [[nodiscard]] virtual Result<void> release(const Lease& lease) = 0;
 };
 
 }  // namespace perdure

@@ -2,19 +2,17 @@
 //
 // For each session it keeps an ordered log of entries, the positions that are named in it, the
 // ledger of its calls, its inbox, and who may write. Every method of every role is one transaction,
-// and what it returned for survives as `Durability` says; enrolling, renewing, retiring and
+// which survives as `Durability` says once it has returned; enrolling, renewing, retiring and
 // releasing survive the process only.
 //
 // Any method may fail with `unavailable`, any write also with `commit_unknown` (see `commit`) or
 // `closed` (a sync failed; reopen the store), any read also with `corrupted`.
 //
-// Threads: every method may be called from any thread at any time. Time: the store's own clock.
-// Backends: SQLite, PostgreSQL, and memory, which keeps every rule but survival.
+// Every method may be called from any thread at any time. Times are by the store's own clock.
 
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,27 +25,27 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 
+// Roles of our own layers.
+class Lookup;
 class Transfer;
+struct StoreRoles;
 
 /// Names the head that the batch leaves behind; its version is the next number.
 struct NewCheckpoint {
   std::string reason{};
   std::string label{};
   std::string metadata = "{}";  ///< A JSON object.
-  bool operator==(const NewCheckpoint&) const = default;
 };
 
 struct StatusChange {
   Status status = Status::active;
   std::string wait_reason{};
   std::optional<Timestamp> wake_at{};
-  bool operator==(const StatusChange&) const = default;
 };
 
 /// What a finished commit survives.
@@ -70,7 +68,6 @@ struct Batch {
   std::vector<MessageId> consumed{};
   std::vector<NewSession> children{};  ///< They see the batch applied.
   Sync sync = Sync::now;
-  bool operator==(const Batch&) const = default;
 };
 
 /// What Store::create returns.
@@ -81,20 +78,12 @@ struct Created {
 };
 
 /// Something for a session that others own: an approval, a resolution, a pause, a user's message.
-struct NewInboxMessage {
-  SessionId session{};
-  MessageId id{};
-  std::string kind{};
-  Body body{};
-  bool operator==(const NewInboxMessage&) const = default;
-};
-
 struct InboxMessage {
   SessionId session{};
   MessageId id{};
   std::string kind{};
   Body body{};
-  Timestamp at{};
+  Timestamp at{};  ///< When it was posted, by the store's clock.
   bool operator==(const InboxMessage&) const = default;
 };
 
@@ -108,7 +97,7 @@ class Inbox {
   /// id, consumed or not, changes nothing and is not an error.
   /// Fails: `not_found` if the session does not exist; `conflict` if it is moved to another store,
   /// with the place as subject; `invalid_argument`, also for a blob that was not put.
-  [[nodiscard]] virtual Result<void> post(const NewInboxMessage& message) = 0;
+  [[nodiscard]] virtual Result<void> post(const InboxMessage& message) = 0;
 
   /// Messages not yet consumed, in order of arrival.
   /// Fails: `not_found`; `invalid_argument` for a bad limit.
@@ -133,17 +122,6 @@ class Blobs {
   /// At most `size` bytes from `offset`; at or past the end fewer or none. Fails: `not_found`.
   [[nodiscard]] virtual Result<std::string> read(const BlobRef& ref, std::uint64_t offset,
                                                  std::uint64_t size) = 0;
-
-  /// Whether it is there, whatever its bytes.
-  [[nodiscard]] Result<bool> contains(const BlobRef& ref);
-};
-
-/// Counted since the store object was opened.
-struct StoreCounters {
-  std::uint64_t commits = 0;       ///< Batches committed, repeats not counted.
-  std::uint64_t transactions = 0;  ///< Groups of writes that shared one sync.
-  std::uint64_t rows_read = 0;     ///< Rows that queries handed out, internal ones included.
-  bool operator==(const StoreCounters&) const = default;
 };
 
 struct StoreInfo {
@@ -153,12 +131,15 @@ struct StoreInfo {
   std::int64_t format = 0;
   std::string incarnation{};  ///< New for every store, also for one restored from a backup.
   Durability durability = Durability::full;
-  StoreCounters counters{};
+  // Since this store object was opened:
+  std::uint64_t commits = 0;       ///< Batches committed, repeats not counted.
+  std::uint64_t transactions = 0;  ///< Groups of writes that shared one sync.
+  std::uint64_t rows_read = 0;     ///< Rows that queries returned, internal ones included.
 };
 
 class Store {
  public:
-  virtual ~Store() = default;
+  virtual ~Store();
 
   /// The one way to write to a session. In this order:
   /// 1. A batch id that the session knows returns its first receipt and does nothing else.
@@ -187,9 +168,7 @@ class Store {
                                                const Batch& first) = 0;
 
   /// A number that rises when the store changes. It means something to this store object only.
-  [[nodiscard]] Result<std::uint64_t> change_number() {
-    return wait_for_change(std::numeric_limits<std::uint64_t>::max(), Duration(0));
-  }
+  [[nodiscard]] Result<std::uint64_t> change_number();
 
   /// Returns the change number as soon as it is above `since`, at the latest after `timeout`, which
   /// is not an error. What another process wrote before can then be read.
@@ -209,33 +188,23 @@ class Store {
   /// the machine or the server changes it, and a restored backup has another one. Empty: unknown.
   [[nodiscard]] virtual Result<std::string> loss_token() = 0;
 
-  [[nodiscard]] Sessions& sessions() { return roles_.sessions; }
-  [[nodiscard]] Ownership& ownership() { return roles_.ownership; }
-  [[nodiscard]] Log& log() { return roles_.log; }
-  [[nodiscard]] Ledger& ledger() { return roles_.ledger; }
-  [[nodiscard]] Inbox& inbox() { return roles_.inbox; }
-  [[nodiscard]] Blobs& blobs() { return roles_.blobs; }
-  [[nodiscard]] Upkeep& upkeep() { return roles_.upkeep; }
-  [[nodiscard]] Transfer& transfer() { return roles_.transfer; }
+  [[nodiscard]] Sessions& sessions();
+  [[nodiscard]] Ownership& ownership();
+  [[nodiscard]] Log& log();
+  [[nodiscard]] Ledger& ledger();
+  [[nodiscard]] Inbox& inbox();
+  [[nodiscard]] Blobs& blobs();
+  [[nodiscard]] Upkeep& upkeep();
+  [[nodiscard]] Lookup& lookup();
+  [[nodiscard]] Transfer& transfer();
 
  protected:
-  /// Its parts, which must live as long as the store does.
-  struct Roles {
-    Sessions& sessions;
-    Ownership& ownership;
-    Log& log;
-    Ledger& ledger;
-    Inbox& inbox;
-    Blobs& blobs;
-    Upkeep& upkeep;
-    Transfer& transfer;
-  };
-  explicit Store(const Roles& roles) : roles_(roles) {}
+  explicit Store(const StoreRoles& roles);
   /// The roles of a store that this one stands in front of.
-  [[nodiscard]] static Roles roles_of(Store& store) { return store.roles_; }
+  [[nodiscard]] static const StoreRoles& roles_of(const Store& store) { return *store.roles_; }
 
  private:
-  const Roles roles_;
+  const std::unique_ptr<const StoreRoles> roles_;
 };
 
 struct OpenOptions {

@@ -1,8 +1,8 @@
-// Maintenance of a store: forgetting, checks, backups, salvage. docs/upkeep.md has the whole of it.
+// Maintenance of a store: forgetting, checks, backups, salvage. docs/upkeep.md is the guide.
 //
 // What a kept version, the head, a branch or a fork can see stays as it is, to the byte. Nothing
-// here needs a lease. Work goes in slices of at most 50 ms, except for a single body or blob of
-// many megabytes. Interrupted, it leaves a good store, and doing it again does the rest.
+// here needs a lease. Work is done in slices of at most 50 ms, except for a single huge body or
+// blob. Interrupted, it leaves a good store, and repeating it does the rest.
 
 #pragma once
 
@@ -57,7 +57,7 @@ struct CheckReport {
   std::uint64_t calls = 0;
   std::uint64_t blobs = 0;
   std::uint64_t bytes = 0;       ///< Of bodies and blobs that were hashed.
-  std::vector<Damage> damage{};  ///< The first `damage_max`, by session, then by position.
+  std::vector<Damage> damage{};  ///< The first 1,000, by session, then by position.
   std::uint64_t found = 0;       ///< All findings, also those not listed.
   bool is_complete = true;       ///< False if it was told to stop.
 
@@ -78,12 +78,7 @@ struct Remark {
   std::string topic{};   ///< One word: "disk", "replication", "pooler".
   std::string what{};    ///< A sentence for a person.
   std::string advice{};  ///< What to do; empty: nothing.
-  bool operator==(const Remark&) const = default;
 };
-
-/// As Store::doctor, of the server `postgres://…`, before there is a store. Makes nothing.
-/// Fails: `invalid_argument` for another location; otherwise as open_store.
-[[nodiscard]] Result<std::vector<Remark>> examine_server(const std::string& location);
 
 /// Which versions stay: those that any of the rules names.
 struct Keep {
@@ -125,9 +120,8 @@ class Upkeep {
 
   /// Empties the bodies of these entries, also in every fork that shares them: they are `erased`
   /// and keep their hash. When it returns, the file does not hold their bytes, nor those of
-  /// messages they came from; blobs (see `collect_blobs`) and backups may. On PostgreSQL the
-  /// server's files, WAL and standbys hold them until they are overwritten. An entry erased before
-  /// is not an error.
+  /// messages they came from; blobs (see `collect_blobs`) and backups may, and on PostgreSQL the
+  /// server's files, WAL and standbys until they are overwritten. Repeating it is not an error.
   /// Fails: `not_found` for the session, or for a position where it has no entry: then nothing is
   /// erased. `unavailable` if a reader kept the old bytes in use: they are erased, but not yet from
   /// the file; erase again.
@@ -145,7 +139,7 @@ class Upkeep {
 
   /// Removes blobs that no entry and no waiting message names, and that were last put longer than
   /// `staged_for` ago. An erased entry names none.
-  /// Fails: `invalid_argument` below `blob_grace_min`.
+  /// Fails: `invalid_argument` below a minute: a commit under way may name them.
   [[nodiscard]] virtual Result<Freed> collect_blobs(Duration staged_for,
                                                     const Progress& progress = {}) = 0;
 
@@ -153,15 +147,14 @@ class Upkeep {
   /// `remove`. On PostgreSQL a plain VACUUM; a role that may not do it is not an error.
   [[nodiscard]] virtual Result<Freed> vacuum(const Progress& progress = {}) = 0;
 
-  /// Reads everything and compares it with itself: sums of pages, file structure, hash chains,
-  /// order, references, ledger and summary rows against the log. Changes nothing, and sees one
-  /// consistent state while others go on writing.
+  /// Reads everything and compares it with itself (Fault has what is tested). Changes nothing, and
+  /// sees one consistent state while others write.
   [[nodiscard]] virtual Result<CheckReport> check(const Progress& progress = {}) = 0;
 
-  /// Writes a copy of one consistent state to a new file, while others go on writing. The file
-  /// appears under its name when it is complete and on disk. Open it as a store to restore it: it
-  /// has a new incarnation, higher fences and no workers, and its unfinished sessions are paused
-  /// and need attention.
+  /// Writes a copy of one consistent state to a new file, while others write. The file appears
+  /// under its name when it is complete and on disk. Open it as a store to restore it: it has a new
+  /// incarnation, higher fences and no workers, and its unfinished sessions are paused and need
+  /// attention.
   /// Fails: `already_exists` if there is a file, or the log of another store beside its name;
   /// `unsupported` by the backend; `corrupted` if a page does not match its sum; `unavailable` if
   /// it was told to stop. Then there is no file.
@@ -178,7 +171,6 @@ struct SalvageReport {
   std::uint64_t pages_unreadable = 0;
   std::vector<Damage> damage{};  ///< Of a check of the new store: what was lost for good.
   std::uint64_t found = 0;       ///< As CheckReport has it.
-  bool operator==(const SalvageReport&) const = default;
 };
 
 /// Reads the file at `from`, which is never changed, page by page, and writes what it finds to a

@@ -32,6 +32,7 @@
 #include "runtime/api/operation.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/worker.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::checkpointing {
 
@@ -212,7 +213,7 @@ Result<dispatch::Operation> operation_of(const Checkpointer::ToolCall& call, con
 /// each failure changes the key that it is given.
 /// Fails: as Ledger::by_key.
 Result<std::int64_t> failures_of(Store& store, const Digest& key) {
-  auto calls = store.ledger().by_key(key);
+  auto calls = store.lookup().by_key(key);
   if (!calls) return forward(calls);
   std::int64_t failures = 0;
   for (const Call& call : *calls) failures += call.failures;
@@ -380,7 +381,7 @@ Result<Issued> answer(Store& store, HeldLog& held, const Call& holder) {
 
 // What a bundle says was done is neither done again nor taken as done.
 Result<void> check_unclaimed(Store& store, const Digest& key) {
-  auto claims = store.ledger().find_claims(key);
+  auto claims = store.lookup().find_claims(key);
   if (!claims) return forward(claims);
   if (claims->empty()) return {};
   const Call& claim = claims->front();

@@ -18,7 +18,6 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {
@@ -51,9 +50,9 @@ TEST_P(CheckpointerTest, StartingMakesTheSessionAndTwiceIsNoError) {
 }
 
 TEST_P(CheckpointerTest, ASessionIsThereWithItsOpeningOrNotAtAll) {
-  const auto before = store->info().counters.commits;
+  const auto before = store->info().commits;
   must(book->start_session(session, list({a})));
-  EXPECT_EQ(store->info().counters.commits, before + 1);
+  EXPECT_EQ(store->info().commits, before + 1);
   EXPECT_EQ(must(store->log().find_value(session, "origin", Point::head()))->position, 1U);
 }
 

@@ -18,7 +18,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/worker.hpp"
 

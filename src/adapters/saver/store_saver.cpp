@@ -27,7 +27,6 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit.hpp"
@@ -35,6 +34,8 @@
 #include "runtime/api/worker.hpp"
 #include "saver/delta.hpp"
 #include "saver/thread_log.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace saver {
@@ -395,7 +396,7 @@ class Steps {
   }
 
   Result<std::optional<Holder>> find_living(const StepEntry& there) {
-    auto holder = store_.ownership().find_resource(there.resource);
+    auto holder = store_.lookup().find_resource(there.resource);
     if (!holder) return forward(holder);
     if (!*holder || !(*holder)->alive) return std::nullopt;
     return holder;
@@ -404,7 +405,7 @@ class Steps {
   Result<std::string> own_resource() {
     auto worker = claimant_.ready();
     if (!worker) return forward(worker);
-    auto lease = store_.ownership().acquire_resource("saver:" + worker->text(), *worker);
+    auto lease = store_.lookup().acquire_resource("saver:" + worker->text(), *worker);
     if (!lease) return forward(lease);
     return lease->name;
   }

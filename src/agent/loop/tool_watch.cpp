@@ -24,7 +24,7 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "text/wording.hpp"
 
 namespace perdure {

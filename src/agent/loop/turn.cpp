@@ -41,6 +41,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure::loop {
 namespace {

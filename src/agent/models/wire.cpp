@@ -17,7 +17,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/store/log.hpp"
+#include "store/api/limits.hpp"
 #include "text/wording.hpp"
 
 namespace perdure::wire {

@@ -17,7 +17,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure::cli {

@@ -2,6 +2,7 @@
 
 #include "perdure/store/bundle.hpp"
 #include "store/api/location.hpp"
+#include "store/api/seam.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

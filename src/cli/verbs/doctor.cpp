@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "store/api/location.hpp"
+#include "store/api/seam.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -1,6 +1,7 @@
 // Importing sessions from a bundle.
 
 #include "perdure/store/bundle.hpp"
+#include "store/api/seam.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -25,9 +25,10 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/operation.hpp"
+#include "store/api/lookup.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
@@ -49,7 +50,7 @@ std::vector<std::size_t> by_timeout(const std::vector<CallView>& calls) {
 Result<std::vector<Call>> others_of(Store& store, const CallView& call) {
   const bool is_alone = call.open.repeat == to_string(Repeat::each_call);
   if (!call.row.key || is_alone) return std::vector<Call>{};
-  auto calls = store.ledger().by_key(*call.row.key);
+  auto calls = store.lookup().by_key(*call.row.key);
   if (!calls) return calls;
   std::erase_if(*calls, [&](const Call& other) {
     return other.session == call.row.session && other.position == call.row.position;

@@ -32,6 +32,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/operation.hpp"
 #include "runtime/api/read.hpp"
+#include "store/api/lookup.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
@@ -280,7 +281,7 @@ Result<bool> has_other_arguments(Store& store, const CallView& call, const Call&
 // Those that say it was done first: one that failed says nothing.
 Result<std::vector<Call>> claims_of(Store& store, const Call& call) {
   if (!call.key) return std::vector<Call>{};
-  auto claims = store.ledger().find_claims(*call.key);
+  auto claims = store.lookup().find_claims(*call.key);
   if (!claims) return claims;
   std::ranges::stable_partition(
       *claims, [](const Call& claim) { return claim.state == CallState::succeeded; });

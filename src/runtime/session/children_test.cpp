@@ -53,7 +53,7 @@ class MortalStore final : public WatchedStore, private Inbox {
     if (is_dead_) return gone();
     return created;
   }
-  [[nodiscard]] Result<void> post(const NewInboxMessage& message) override {
+  [[nodiscard]] Result<void> post(const InboxMessage& message) override {
     if (!lives()) return gone();
     auto posted = store_.inbox().post(message);
     if (is_dead_) return gone();

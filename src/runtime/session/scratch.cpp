@@ -36,6 +36,7 @@
 #include "runtime/api/records.hpp"
 #include "session/parts.hpp"
 #include "session/scratch_folder.hpp"
+#include "store/api/lookup.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {
@@ -265,20 +266,20 @@ void add_contents(History& history, const std::vector<Entry>& entries) {
 // position that was used is on the line that was left last, unless it is the head; the position before
 // a segment is the end of the line that was left for it. A pruned one is passed over.
 Result<History> read_history(const SessionWriter& writer) {
-  Log& log = writer.deps().store.log();
+  Store& store = writer.deps().store;
   const SessionId& session = writer.lease().session;
-  auto row = writer.deps().store.sessions().read(session);
+  auto row = store.sessions().read(session);
   if (!row) return forward(row);
   History history;
   std::vector<Position> ends = {writer.head()};
   if (row->next - 1 > writer.head()) ends.push_back(row->next - 1);
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const Point end = at_position(ends[i]);
-    auto entries = log.read(session, {.as_of = end, .channel = "scratchpad"});
+    auto entries = store.log().read(session, {.as_of = end, .channel = "scratchpad"});
     if (!entries && entries.error().code == ErrorCode::not_found) continue;
     if (!entries) return forward(entries);
     add_contents(history, *entries);
-    auto line = log.line(session, end);
+    auto line = store.lookup().line(session, end);
     if (!line) return forward(line);
     for (const Segment& segment : *line) {
       const Position left = segment.first - 1;

@@ -63,7 +63,7 @@ class ScratchTest : public testing::TestWithParam<Backend> {
   std::vector<Entry> pad_entries(const SessionId& id) {
     return must(store->log().read(id, {.channel = "scratchpad"}));
   }
-  std::uint64_t commits() { return store->info().counters.commits; }
+  std::uint64_t commits() { return store->info().commits; }
 
   TempFolder folder;
   StorePlace home{GetParam()};

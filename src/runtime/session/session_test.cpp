@@ -344,12 +344,12 @@ TEST_P(SessionTest, BeginsWithAllThatIsKnownOfItInOneCommit) {
                          .budget_micros = 5'000'000,
                          .agent_digest = "digest",
                          .input = user_says("Hello")};
-  const auto before = store->info().counters.commits;
+  const auto before = store->info().commits;
 
   const auto session = runtime->create(spec);
 
   ASSERT_TRUE(session) << session.error().message;
-  EXPECT_EQ(store->info().counters.commits, before + 1);
+  EXPECT_EQ(store->info().commits, before + 1);
   EXPECT_EQ(session->state().setup->model, "m");
   EXPECT_EQ(session->state().budget.available(), 5'000'000);
   EXPECT_EQ(session->state().origin->agent_digest, "digest");

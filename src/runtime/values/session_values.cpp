@@ -25,6 +25,7 @@
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/fields.hpp"
 #include "runtime/api/records.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 

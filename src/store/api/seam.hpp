@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,9 @@ namespace perdure {
   return kind == "approve" || kind == "resolve" || kind == "ended_worker";
 }
 
+/// Whether the blob is there, whatever its bytes.
+[[nodiscard]] Result<bool> has_blob(Blobs& blobs, const BlobRef& ref);
+
 /// How many of a session's versions Upkeep::prune would remove now. `versions`: all of them, the
 /// newest first, as Log::checkpoints lists them.
 [[nodiscard]] std::uint64_t count_prunable(const std::vector<Checkpoint>& versions,
@@ -42,5 +46,30 @@ inline constexpr std::string_view imported_member = "imported";
 /// Fails: as `move_sessions`.
 [[nodiscard]] Result<std::vector<SessionId>> plan_move(Store& from,
                                                        const MoveOptions& options = {});
+
+/// Reads all of a bundle and compares it with its sums. Needs no store.
+/// Fails: `not_found`; `invalid_argument` for a file that is no bundle; `unsupported` for a newer
+/// format; `corrupted` if it is torn or changed; `unavailable`.
+[[nodiscard]] Result<BundleReport> check_bundle(const std::string& path,
+                                                const Progress& progress = {});
+
+struct CopyOptions {
+  SessionId id{};        ///< Of the copy.
+  std::string reason{};  ///< Why it is paused; empty: a text that names the source.
+  bool with_damage = false;
+};
+
+/// Copies the active line of a session to a new, paused session. What is done once in its family is
+/// done once: calls with an outcome hold their keys in the target; those without one are not run by
+/// the copy, and a call under such a key waits for a person. Inbox, versions and children stay with
+/// the source.
+/// Fails: as `move_sessions`; `already_exists` for `options.id`.
+[[nodiscard]] Result<MoveReport> copy_session(Store& from, const SessionId& session, Store& to,
+                                              const CopyOptions& options,
+                                              const Progress& progress = {});
+
+/// As Store::doctor, of the server `postgres://…`, before there is a store. Makes nothing.
+/// Fails: `invalid_argument` for another location; otherwise as open_store.
+[[nodiscard]] Result<std::vector<Remark>> examine_server(const std::string& location);
 
 }  // namespace perdure

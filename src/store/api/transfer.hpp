@@ -26,9 +26,9 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure {
 
@@ -150,23 +150,24 @@ struct FactCursor {
   bool operator==(const FactCursor&) const = default;
 };
 
-/// Some facts of one kind.
-struct FactSlice {
-  FactCursor from{};
-  std::vector<Fact> facts{};
-  FactCursor next{};
-  std::uint64_t attempt = 0;          ///< Of an arrival that is read; 0: there is none.
-  std::vector<OwnerNumber> owners{};  ///< Whose facts are read, in ascending order.
-
-  bool operator==(const FactSlice&) const = default;
-};
-
 /// Sessions that are being taken in. A store has at most one arrival from each place.
 struct Arrival {
   std::string from{};         ///< The incarnation of the source; "bundle" for all bundles.
   std::uint64_t attempt = 0;  ///< Chosen at random by the caller; 0: whichever there is.
 
   bool operator==(const Arrival&) const = default;
+};
+
+/// Some facts of one kind.
+struct FactSlice {
+  FactCursor from{};
+  std::vector<Fact> facts{};
+  FactCursor next{};
+  std::uint64_t attempt = 0;          ///< Of an arrival that is read; 0: there is none.
+  std::vector<Arrival> arrivals{};    ///< If one is read: all that were not released.
+  std::vector<OwnerNumber> owners{};  ///< Whose facts are read, in ascending order.
+
+  bool operator==(const FactSlice&) const = default;
 };
 
 /// Whose facts to read: those of an arrival if one is named, else those of these owners. If there are

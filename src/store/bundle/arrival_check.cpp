@@ -28,6 +28,8 @@
 #include "perdure/store/upkeep.hpp"
 #include "rules/session_check.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/lookup.hpp"
+#include "store/api/seam.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
@@ -608,7 +610,7 @@ class ArrivedSession final : public rules::StoredSession {
   bool has_blob(const Body& body) override {
     const auto ref = body.blob();
     if (!ref) return body.codec() != Codec::blob;
-    auto there = store_.blobs().contains(*ref);
+    auto there = perdure::has_blob(store_.blobs(), *ref);
     if (!there) streams_.failed = there.error();
     return there.value_or(true);
   }

@@ -30,7 +30,6 @@
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
@@ -38,6 +37,8 @@
 #include "rules/followed.hpp"
 #include "rules/moves.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/seam.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {
@@ -274,10 +275,10 @@ class FactCheck {
   Result<void> operator()(const MessageFact& fact) const {
     const InboxMessage& message = fact.message;
     if (!fact.consumed) {
-      return rules::check(NewInboxMessage{.session = message.session,
-                                          .id = message.id,
-                                          .kind = message.kind,
-                                          .body = message.body});
+      return rules::check(InboxMessage{.session = message.session,
+                                       .id = message.id,
+                                       .kind = message.kind,
+                                       .body = message.body});
     }
     if (auto kind = check_name("kind", message.kind, name_bytes_max); !kind) return kind;
     return require(!message.id.empty() && message.body.bytes().empty(),

@@ -36,12 +36,6 @@ namespace {
 
 using bundle::BundleFacts;
 
-/// What all bundles are called where stores have an incarnation.
-const std::string& place_of_bundles() {
-  static const std::string name = "bundle";
-  return name;
-}
-
 /// The original may go on, and what it did since nobody knows here.
 void come_up_paused(Fact& fact) {
   auto* session = std::get_if<SessionFact>(&fact);
@@ -114,7 +108,7 @@ void set_decisions_aside(Fact& fact) {
 
 // The one before, if any, was cut off, or loses its place.
 Result<Arrival> begin(Store& store) {
-  Arrival arrival{.from = place_of_bundles()};
+  Arrival arrival{.from = std::string(rules::place_of_bundles)};
   if (auto cleared = store.transfer().discard(arrival); !cleared) return forward(cleared);
   arrival.attempt = copy::new_attempt();
   return arrival;

@@ -38,7 +38,6 @@
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
@@ -285,10 +284,10 @@ struct Leftover {
   std::vector<SessionVersion> sessions{};
 };
 
-// What was not marked is made impossible to mark.
-Result<std::optional<Leftover>> find_leftover(const Ends& ends) {
+/// `arrival` with its sessions; nothing if it was released or discarded meanwhile.
+Result<std::optional<Leftover>> read_leftover(const Ends& ends, const std::string& from) {
   Leftover found;
-  const FactSource any{.owners = {}, .arrival = {.from = ends.source(), .attempt = 0}};
+  const FactSource any{.owners = {}, .arrival = {.from = from, .attempt = 0}};
   for (FactCursor next; next.kind == FactKind::session;) {
     auto slice = ends.to.transfer().read(any, next);
     if (!slice) return forward(slice);
@@ -299,19 +298,43 @@ Result<std::optional<Leftover>> find_leftover(const Ends& ends) {
       next = {};
       continue;
     }
-    found.arrival = {.from = ends.source(), .attempt = slice->attempt};
+    found.arrival = {.from = from, .attempt = slice->attempt};
     std::ranges::copy(versions_in(*slice), std::back_inserter(found.sessions));
     next = std::move(slice->next);
   }
-  auto marked = is_marked(ends, found.arrival.attempt);
-  if (marked && !*marked && !found.sessions.empty()) {
-    auto changed = change(ends.from, found.sessions.front());
-    if (!changed) return forward(changed);
-    marked = is_marked(ends, found.arrival.attempt);
-  }
-  if (!marked) return forward(marked);
-  found.is_marked = *marked;
   return found;
+}
+
+// What was not marked is made impossible to mark.
+Result<bool> settle_mark(const Ends& ends, const Leftover& leftover) {
+  auto marked = is_marked(ends, leftover.arrival.attempt);
+  if (!marked || *marked || leftover.sessions.empty()) return marked;
+  if (auto changed = change(ends.from, leftover.sessions.front()); !changed) {
+    return forward(changed);
+  }
+  return is_marked(ends, leftover.arrival.attempt);
+}
+
+// A source that was restored, or lost commits, has another incarnation: an arrival that it marked
+// before is known by its attempt. One that it did not mark may be another store's.
+Result<std::vector<Leftover>> find_leftovers(const Ends& ends) {
+  auto there = ends.to.transfer().read({.owners = {}, .arrival = {.from = ends.source()}}, {});
+  if (!there) return forward(there);
+  std::vector<Leftover> leftovers;
+  for (const Arrival& arrival : there->arrivals) {
+    const bool is_own = arrival.from == ends.source();
+    auto marked = is_own ? Result<bool>(true) : is_marked(ends, arrival.attempt);
+    if (!marked) return forward(marked);
+    if (!*marked) continue;
+    auto found = read_leftover(ends, arrival.from);
+    if (!found) return forward(found);
+    if (!*found) continue;
+    marked = settle_mark(ends, **found);
+    if (!marked) return forward(marked);
+    (*found)->is_marked = *marked;
+    if (is_own || *marked) leftovers.push_back(**std::move(found));
+  }
+  return leftovers;
 }
 
 // Of a marked move. An arrival that is not there any more was released by another call if its sessions
@@ -324,16 +347,36 @@ Result<void> release(const Ends& ends, const Arrival& arrival,
   return ends.to.sessions().read(sessions.front().session) ? Result<void>() : released;
 }
 
-/// Releases or discards what an earlier call left. How many sessions were released.
-Result<std::uint64_t> settle_leftover(const Ends& ends) {
-  auto found = find_leftover(ends);
+/// Releases or discards what earlier calls left. How many sessions were released.
+Result<std::uint64_t> settle_leftovers(const Ends& ends) {
+  auto found = find_leftovers(ends);
   if (!found) return forward(found);
-  if (!*found) return 0;
-  const Leftover& leftover = **found;
-  auto settled = leftover.is_marked ? release(ends, leftover.arrival, leftover.sessions)
-                                    : ends.to.transfer().discard(leftover.arrival);
-  if (!settled) return forward(settled);
-  return leftover.is_marked ? leftover.sessions.size() : 0;
+  std::uint64_t count = 0;
+  for (const Leftover& leftover : *found) {
+    auto settled = leftover.is_marked ? release(ends, leftover.arrival, leftover.sessions)
+                                      : ends.to.transfer().discard(leftover.arrival);
+    if (!settled) return forward(settled);
+    if (leftover.is_marked) count += leftover.sessions.size();
+  }
+  return count;
+}
+
+// Nothing moves a session that is marked: where the target has lost it, that must be said.
+Result<void> check_arrived(const Ends& ends, const std::vector<SessionId>& sessions) {
+  for (const SessionId& session : sessions) {
+    auto row = ends.from.sessions().read(session);
+    if (!row) return forward(row);
+    if (row->moved_to != ends.destination.place) continue;
+    auto there = ends.to.sessions().read(session);
+    if (there || there.error().code != ErrorCode::not_found) continue;
+    return fail(ErrorCode::not_found,
+                fmt::format("session {0} was moved to {1}, which does not have it: it was removed "
+                            "there, or that store was salvaged or replaced. It can still be read "
+                            "where it was: perdure show {0}",
+                            session.text(), row->moved_to),
+                session.text());
+  }
+  return {};
 }
 
 /// One attempt to bring sessions into the target.
@@ -549,8 +592,9 @@ Result<MoveReport> move_sessions(Store& from, Store& to, const MoveOptions& opti
                                  const Progress& progress) {
   auto ends = ends_of(from, to, options.place);
   if (!ends) return forward(ends);
-  auto before = settle_leftover(*ends);
+  auto before = settle_leftovers(*ends);
   if (!before) return forward(before);
+  if (auto arrived = check_arrived(*ends, options.sessions); !arrived) return forward(arrived);
   MoveOptions asked = options;
   asked.place = ends->destination.place;
   auto report =
@@ -570,21 +614,23 @@ Result<MoveReport> move_sessions(Store& from, Store& to, const MoveOptions& opti
 Result<void> abandon_move(Store& from, Store& to) {
   auto ends = ends_of(from, to, {});
   if (!ends) return forward(ends);
-  auto found = find_leftover(*ends);
+  auto found = find_leftovers(*ends);
   if (!found) return forward(found);
-  if (!*found) return {};
-  if ((*found)->is_marked) {
+  if (std::ranges::any_of(*found, &Leftover::is_marked)) {
     return fail(ErrorCode::conflict,
                 "the sessions are the target's already: move again, and they can run there");
   }
-  return to.transfer().discard((*found)->arrival);
+  for (const Leftover& leftover : *found) {
+    if (auto gone = to.transfer().discard(leftover.arrival); !gone) return gone;
+  }
+  return {};
 }
 
 Result<MoveReport> copy_session(Store& from, const SessionId& session, Store& to,
                                 const CopyOptions& options, const Progress& progress) {
   auto ends = ends_of(from, to, {});
   if (!ends) return forward(ends);
-  if (auto settled = settle_leftover(*ends); !settled) return forward(settled);
+  if (auto settled = settle_leftovers(*ends); !settled) return forward(settled);
   return try_again(progress, [&](const Progress& follow) -> Result<std::optional<MoveReport>> {
     auto owners = find_owners(from.transfer(), copy::with_relatives(from, {session}));
     if (!owners) return forward(owners);

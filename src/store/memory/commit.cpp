@@ -21,13 +21,13 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "rules/calls.hpp"
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
 #include "rules/retention.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::memory {
 

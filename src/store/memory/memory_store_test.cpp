@@ -11,9 +11,9 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure {
 namespace {
@@ -37,7 +37,7 @@ TEST(MemoryStore, KeepsASessionFromItsFirstEntryToAFork) {
   ASSERT_TRUE(store->ownership().enroll(worker));
   const Lease lease = store->ownership().acquire(session.id, worker.id).value();
   const BlobRef blob = store->blobs().put("large").value();
-  const NewInboxMessage posted{session.id, MessageId::parse("msg_1").value(), "note", {}};
+  const InboxMessage posted{session.id, MessageId::parse("msg_1").value(), "note", {}};
   ASSERT_TRUE(store->inbox().post(posted));
 
   Batch batch;
@@ -60,7 +60,7 @@ TEST(MemoryStore, KeepsASessionFromItsFirstEntryToAFork) {
   const auto log = store->log().read(fork.id, {}).value();
   ASSERT_EQ(log.size(), 1U);
   EXPECT_EQ(store->blobs().get(log[0].body.blob().value()).value(), "large");
-  EXPECT_EQ(store->info().counters.commits, 1U);
+  EXPECT_EQ(store->info().commits, 1U);
   EXPECT_TRUE(store->sync());
 }
 

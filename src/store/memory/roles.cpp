@@ -26,13 +26,13 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "rules/calls.hpp"
 #include "rules/checks.hpp"
 #include "rules/moves.hpp"
 #include "rules/queries.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::memory {
 
@@ -511,7 +511,7 @@ Result<std::vector<Call>> MemoryStore::list(const CallQuery& query) {
 
 // The inbox of a memory store. Messages leave it by a commit only.
 
-Result<void> MemoryStore::post(const NewInboxMessage& message) {
+Result<void> MemoryStore::post(const InboxMessage& message) {
   auto checked = rules::check(message);
   if (!checked) return checked;
   return base_.state.with([&](State& state) -> Result<void> {

@@ -13,6 +13,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/store.hpp"
 #include "rules/whole_store.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::memory {
@@ -62,7 +63,7 @@ class MemoryStore final : public rules::WholeStore {
   Result<std::vector<Call>> with_key(const Digest& key) override;
   Result<std::vector<Call>> list(const CallQuery& query) override;
 
-  Result<void> post(const NewInboxMessage& message) override;
+  Result<void> post(const InboxMessage& message) override;
   Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
 
   Result<BlobRef> put(std::string_view bytes) override;

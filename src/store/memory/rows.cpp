@@ -17,11 +17,11 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "rules/chain.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::memory {
 

@@ -8,6 +8,7 @@
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::memory {
 

@@ -23,11 +23,11 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::memory {
@@ -207,7 +207,14 @@ struct State {
   std::uint64_t messages = 0;
 
   std::uint64_t changes = 0;
-  StoreCounters counters;
+  /// As StoreInfo has them.
+  struct Counters {
+    std::uint64_t commits = 0;
+    std::uint64_t transactions = 0;
+    std::uint64_t rows_read = 0;
+    bool operator==(const Counters&) const = default;
+  };
+  Counters counters;
 
   /// To be called once by every write that did something.
   void note_change() {

@@ -27,10 +27,11 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "rules/calls.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::memory {
 
@@ -473,6 +474,9 @@ Result<FactSlice> MemoryStore::read(const FactSource& source, const FactCursor& 
       const ArrivalRow arrival = found == state.arrivals.end() ? ArrivalRow{} : found->second;
       slice = slice_of(arrived_facts(arrival), from);
       slice.attempt = arrival.open.attempt;
+      for (const auto& [place, row] : state.arrivals) {
+        slice.arrivals.push_back({.from = place, .attempt = row.open.attempt});
+      }
       return slice;
     }
     std::set<OwnerNumber> owners(source.owners.begin(), source.owners.end());

@@ -32,6 +32,7 @@
 #include "rules/retention.hpp"
 #include "rules/session_check.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::memory {
 

@@ -15,7 +15,6 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
@@ -66,9 +65,9 @@ class PostgresStore final : public PostgresRoles {
             .format = last_format(steps_),
             .incarnation = opened_.incarnation,
             .durability = options_.durability,
-            .counters = {.commits = commits(),
-                         .transactions = client_.transactions(),
-                         .rows_read = client_.counters().rows_read}};
+            .commits = commits(),
+            .transactions = client_.transactions(),
+            .rows_read = client_.counters().rows_read};
   }
 
   Result<CheckReport> check(const Progress& progress) override {

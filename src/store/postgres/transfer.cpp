@@ -419,12 +419,13 @@ Result<FactSlice> PostgresRoles::read(const FactSource& source, const FactCursor
       if (!owners) return forward(owners);
       known.owners = *std::move(owners);
     }
-    Rows rows =
-        db.query("SELECT ticket FROM perdure.move WHERE peer = $1 AND side = 1 AND since > 0",
-                 Params::of(source.arrival.from));
-    const std::uint64_t attempt = rows.next() ? rows.number(0) : 0;
+    std::vector<Arrival> open;
+    Rows rows = db.query("SELECT peer, ticket FROM perdure.move WHERE side = 1 AND since > 0");
+    while (rows.next()) open.push_back({.from = rows.string(0), .attempt = rows.number(1)});
     FactSlice slice = rules::read_slice(rules::SliceMaker(from), FactReader(db, known));
-    slice.attempt = attempt;
+    const auto own = std::ranges::find(open, source.arrival.from, &Arrival::from);
+    slice.attempt = own == open.end() ? 0 : own->attempt;
+    slice.arrivals = std::move(open);
     slice.owners = std::move(known.owners);
     return slice;
   });

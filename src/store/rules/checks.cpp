@@ -22,9 +22,9 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure::rules {
 
@@ -248,7 +248,7 @@ Result<void> check(const NewWorker& worker) {
   return check_line("host", worker.host);
 }
 
-Result<void> check(const NewInboxMessage& message) {
+Result<void> check(const InboxMessage& message) {
   auto session = check_id(message.session);
   if (!session) return session;
   auto id = check_id(message.id);

@@ -10,7 +10,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
@@ -20,7 +19,7 @@ namespace perdure::rules {
 [[nodiscard]] Result<void> check(const StatusChange& change);
 [[nodiscard]] Result<void> check(const NewSession& session);
 [[nodiscard]] Result<void> check(const NewWorker& worker);
-[[nodiscard]] Result<void> check(const NewInboxMessage& message);
+[[nodiscard]] Result<void> check(const InboxMessage& message);
 [[nodiscard]] Result<void> check(const Batch& batch);
 [[nodiscard]] Result<void> check(const SessionQuery& query);
 [[nodiscard]] Result<void> check(const LogQuery& query);

@@ -13,9 +13,9 @@
 #include "perdure/core/id.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure::rules {
 namespace {
@@ -105,9 +105,9 @@ TEST(Checks, Workers) {
 }
 
 TEST(Checks, Messages) {
-  NewInboxMessage const good{session_id("ses_1"), message_id("msg_1"), "note",
-                             Body::from_bytes("\xff")};
-  expect_refused<NewInboxMessage>(
+  InboxMessage const good{session_id("ses_1"), message_id("msg_1"), "note",
+                          Body::from_bytes("\xff")};
+  expect_refused<InboxMessage>(
       good, {{"no session", [](auto& m) { m.session = {}; }},
              {"no id", [](auto& m) { m.id = {}; }},
              {"no kind", [](auto& m) { m.kind = ""; }},

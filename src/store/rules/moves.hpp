@@ -15,7 +15,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "store/api/transfer.hpp"
 
@@ -45,6 +44,9 @@ struct Moved {
 [[nodiscard]] Result<void> check(const Destination& to);
 /// Fails: `conflict` unless the session is as it was.
 [[nodiscard]] Result<void> check_unchanged(const SessionVersion& before, std::uint64_t revision);
+
+/// Stands for the incarnation of the source in arrivals out of a bundle.
+inline constexpr std::string_view place_of_bundles = "bundle";
 
 /// What a store knows of the arrival that is open from one place.
 struct OpenArrival {

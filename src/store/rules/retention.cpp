@@ -13,6 +13,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/calls.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure::rules {
 

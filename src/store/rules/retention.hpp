@@ -16,6 +16,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure::rules {
 

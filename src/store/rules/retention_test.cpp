@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "perdure/store/log.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure::rules {
 namespace {

@@ -24,6 +24,8 @@
 #include "perdure/store/upkeep.hpp"
 #include "rules/chain.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::rules {
 

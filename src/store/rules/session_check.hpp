@@ -18,6 +18,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "rules/stored_rows.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::rules {
 

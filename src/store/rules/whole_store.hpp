@@ -3,6 +3,7 @@
 #pragma once
 
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::rules {
@@ -15,6 +16,7 @@ class WholeStore : public Store,
                    protected Inbox,
                    protected Blobs,
                    protected Upkeep,
+                   protected Lookup,
                    protected Transfer {
  protected:
   WholeStore()
@@ -25,6 +27,7 @@ class WholeStore : public Store,
                .inbox = *this,
                .blobs = *this,
                .upkeep = *this,
+               .lookup = *this,
                .transfer = *this}) {}
 };
 

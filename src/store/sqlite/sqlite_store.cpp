@@ -22,7 +22,6 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
@@ -40,6 +39,7 @@
 #include "sqlite/engine/workers.hpp"
 #include "sqlite/engine/writer.hpp"
 #include "sqlite/opening/opening.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::sqlite {
@@ -172,15 +172,15 @@ class SqliteStore final : public SqliteRoles {
 
  private:
   StoreInfo info() const override {
-    return {
-        .backend = "sqlite",
-        .location = options_.location,
-        .engine = fmt::format("SQLite {}", sqlite3_libversion()),
-        .format = last_format(options_.steps),
-        .incarnation = opened_.incarnation,
-        .durability = options_.open.durability,
-        .counters = {
-            .commits = commits_, .transactions = writer_.transactions(), .rows_read = rows_read_}};
+    return {.backend = "sqlite",
+            .location = options_.location,
+            .engine = fmt::format("SQLite {}", sqlite3_libversion()),
+            .format = last_format(options_.steps),
+            .incarnation = opened_.incarnation,
+            .durability = options_.open.durability,
+            .commits = commits_,
+            .transactions = writer_.transactions(),
+            .rows_read = rows_read_};
   }
 
   Result<CheckReport> check(const Progress& progress) override {

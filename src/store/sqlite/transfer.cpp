@@ -25,7 +25,6 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/calls.hpp"
@@ -572,6 +571,13 @@ rules::OpenArrival read_open(Connection& db, const std::string& from) {
   return {.attempt = rows.number(0), .next = *std::move(next)};
 }
 
+std::vector<Arrival> list_open(Connection& db) {
+  std::vector<Arrival> open;
+  Rows rows = db.query("SELECT peer, ticket FROM move WHERE side = ? AND since <> 0", arriving);
+  while (rows.next()) open.push_back({.from = rows.string(0), .attempt = rows.number(1)});
+  return open;
+}
+
 void write_open(Connection& db, const Arrival& arrival, const FactCursor& next) {
   db.run(
       "INSERT OR REPLACE INTO move (peer, side, ticket, since, done, cursor) "
@@ -639,10 +645,11 @@ Result<FactSlice> SqliteRoles::read(const FactSource& source, const FactCursor& 
       if (!owners) return forward(owners);
       known.owners = *std::move(owners);
     }
-    const std::string& place = source.arrival.from;
-    const std::uint64_t attempt = place.empty() ? 0 : read_open(db, place).attempt;
     FactSlice slice = rules::read_slice(rules::SliceMaker(from), FactReader(db, known));
-    slice.attempt = attempt;
+    if (!source.arrival.from.empty()) {
+      slice.attempt = read_open(db, source.arrival.from).attempt;
+      slice.arrivals = list_open(db);
+    }
     slice.owners = std::move(known.owners);
     return slice;
   });

@@ -19,7 +19,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/connection.hpp"

@@ -23,7 +23,7 @@
 #include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/connection.hpp"

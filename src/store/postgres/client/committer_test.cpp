@@ -16,7 +16,7 @@
 #include "doubles/postgres_cluster.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "postgres/client/address.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/connection.hpp"

@@ -9,13 +9,12 @@
 
 #pragma once
 
-#include <algorithm>
-#include <chrono>
 #include <exception>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/api/deadline.hpp"  // IWYU pragma: export
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 
@@ -77,25 +76,6 @@ class PgError : public std::exception {
   Kind kind_;
   bool may_have_happened_;
   Words words_;
-};
-
-/// How long a server is still waited for. Always by the machine's own uptime, also where a store was
-/// given a clock: a test that owns the time does not own the network.
-class Deadline {
- public:
-  /// Nothing here waits longer than a day, whatever it was told.
-  explicit Deadline(Duration wait)
-      : at_(system_clock().uptime() + std::clamp(wait, Duration(0), longest)) {}
-
-  [[nodiscard]] Duration left() const {
-    return std::max(at_ - system_clock().uptime(), Duration(0));
-  }
-  [[nodiscard]] bool is_over() const { return left() == Duration(0); }
-
- private:
-  static constexpr Duration longest = std::chrono::hours(24);
-
-  Uptime at_;
 };
 
 /// One operation and its repetitions: when to try again, and what to say in the end.

@@ -14,7 +14,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"

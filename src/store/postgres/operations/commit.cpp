@@ -23,7 +23,6 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/client.hpp"
@@ -34,6 +33,7 @@
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
 #include "rules/stored_rows.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::postgres {
 namespace {

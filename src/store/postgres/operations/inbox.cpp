@@ -8,7 +8,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
@@ -19,7 +19,7 @@
 
 namespace perdure::postgres {
 
-Result<void> PostgresRoles::post(const NewInboxMessage& message) {
+Result<void> PostgresRoles::post(const InboxMessage& message) {
   if (auto checked = rules::check(message); !checked) return checked;
   const BodyColumns columns = columns_of(message.body);
   const auto ref = message.body.blob();

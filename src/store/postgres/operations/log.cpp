@@ -24,6 +24,7 @@
 #include "rules/queries.hpp"
 #include "rules/stored_rows.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::postgres {
 namespace {

@@ -3,8 +3,6 @@
 // A worker whose process this machine knows to be gone is not waited for: its row names the
 // process, the kernel is asked, and the grant is asked for again with that knowledge.
 
-#include "perdure/store/ownership.hpp"
-
 #include <cstdint>
 #include <fmt/format.h>
 #include <mutex>
@@ -15,6 +13,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
+#include "perdure/store/sessions.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
@@ -22,6 +21,7 @@
 #include "postgres/client/values.hpp"
 #include "postgres/operations/roles.hpp"
 #include "rules/checks.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::postgres {
 namespace {

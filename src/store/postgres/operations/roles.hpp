@@ -20,6 +20,7 @@
 #include "postgres/client/values.hpp"
 #include "postgres/client/watcher.hpp"
 #include "rules/whole_store.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::postgres {
@@ -107,7 +108,7 @@ class PostgresRoles : public rules::WholeStore {
   Result<std::vector<Call>> with_key(const Digest& key) override;
   Result<std::vector<Call>> list(const CallQuery& query) override;
 
-  Result<void> post(const NewInboxMessage& message) override;
+  Result<void> post(const InboxMessage& message) override;
   Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
 
   Result<BlobRef> put(std::string_view bytes) override;

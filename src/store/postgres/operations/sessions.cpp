@@ -15,7 +15,6 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/ownership.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/process.hpp"

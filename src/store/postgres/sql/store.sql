@@ -94,9 +94,10 @@ BEGIN
   UPDATE perdure.message SET kind = 'void_' || kind
     WHERE NOT consumed AND kind IN ('approve', 'resolve', 'ended_worker');
   -- What arrived as a whole may be marked in its source, and is nowhere else then: only that store
-  -- can tell, when the move is repeated. The rest is off. 11: behind all kinds of facts.
+  -- can tell, when the move is repeated. The rest is deleted, and so is what came out of a bundle,
+  -- which no source marks. 11: behind all kinds of facts.
   UPDATE perdure.session SET moved = NULL WHERE moved LIKE 'moving %';
-  DELETE FROM perdure.move WHERE side = 1 AND cursor NOT LIKE '11 %';
+  DELETE FROM perdure.move WHERE side = 1 AND (cursor NOT LIKE '11 %' OR peer = 'bundle');
   DELETE FROM perdure.claim WHERE holder IN (
     SELECT t.owner FROM perdure.transit t
     WHERE t.peer NOT IN (SELECT m.peer FROM perdure.move m WHERE m.side = 1));

@@ -14,6 +14,7 @@
 #include "postgres/client/client.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/upkeep/upkeep.hpp"
+#include "store/api/seam.hpp"
 
 namespace perdure::postgres {
 namespace {

@@ -35,6 +35,7 @@
 #include "sqlite/engine/schema.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
 #include "sqlite/opening/opening.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure::sqlite {
 

@@ -19,7 +19,6 @@
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "rules/calls.hpp"
@@ -28,6 +27,7 @@
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/line.hpp"
 #include "sqlite/engine/rows.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::sqlite {
 

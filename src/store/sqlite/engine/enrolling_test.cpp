@@ -9,7 +9,6 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "sqlite/engine/lock_file.hpp"

@@ -5,23 +5,24 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <fmt/format.h>
 #include <fstream>
-#include <mutex>
+#include <poll.h>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 #include <utility>
 
+#include "core/api/deadline.hpp"
 #include "core/api/descriptor.hpp"
 #include "files/file_lock.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
 
 namespace perdure::sqlite {
 
@@ -104,21 +105,20 @@ Result<LockFile> LockFile::open(const std::string& path, mode_t rights) {
   return LockFile(path, *std::move(file));
 }
 
-// A lock of the kernel has no deadline, so whoever waits asks again: soon at first, as most turns
-// are one commit long.
-Result<void> LockFile::take_turn(Duration wait) {
-  using std::chrono::microseconds;
-  constexpr microseconds longest_pause{1000};
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable never;
-  microseconds pause{50};
-  microseconds left = std::min(wait, longest_wait);
+// A lock of the kernel has no deadline, so a process that waits asks again: soon at first, as most
+// turns are one commit long. A pause that a signal or a busy machine makes shorter or longer does no
+// harm, because the clock ends the wait.
+Result<void> LockFile::take_turn(Duration wait, const Clock& clock) {
+  constexpr long longest_pause_ns = 1'000'000;
   int failure = try_turn(file_);
-  for (; is_taken(failure) && left > microseconds(0); left -= pause) {
-    never.wait_for(lock, pause);
-    pause = std::min(2 * pause, longest_pause);
-    failure = try_turn(file_);
+  if (is_taken(failure)) {
+    const Deadline deadline(wait, clock);
+    timespec pause{.tv_sec = 0, .tv_nsec = 50'000};
+    while (is_taken(failure) && !deadline.is_over()) {
+      static_cast<void>(::ppoll(nullptr, 0, &pause, nullptr));
+      pause.tv_nsec = std::min(2 * pause.tv_nsec, longest_pause_ns);
+      failure = try_turn(file_);
+    }
   }
   if (failure == 0) return {};
   unlock_byte(file_, door_byte);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,9 +14,6 @@
 #include "perdure/core/time.hpp"
 
 namespace perdure::sqlite {
-
-/// In nanoseconds or microseconds, Duration::max() would run over.
-inline constexpr Duration longest_wait = std::chrono::hours(24 * 365);
 
 // What of the WAL was acknowledged: which frames must still be there when the store is
 // opened again. Written with every commit.
@@ -77,10 +73,11 @@ class LockFile {
                                              mode_t rights = private_rights);
 
   /// Takes the turn to write, which one process of this machine has at a time. Among threads of one
-  /// LockFile the caller sees to order.
+  /// LockFile the caller sees to order. A clock that a store was given does not bound the wait:
+  /// other processes do not keep to it.
   /// Fails: `unavailable`, about "store_in_use", if it is not free within `wait`; `unavailable` if
   /// it cannot be locked.
-  [[nodiscard]] Result<void> take_turn(Duration wait);
+  [[nodiscard]] Result<void> take_turn(Duration wait, const Clock& clock = system_clock());
   void end_turn();
 
   /// Shows others that worker `number` lives, until `drop_worker` or the end of this object. False:

@@ -21,6 +21,8 @@
 #include "sqlite/engine/line.hpp"
 #include "sqlite/engine/roles.hpp"
 #include "sqlite/engine/rows.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::sqlite {
 namespace {

@@ -3,8 +3,6 @@
 // Renewals need not reach the disk: if the machine dies, so do its workers. Grants
 // do, because their fences are shown to the outside; unless the caller shows it to nobody.
 
-#include "perdure/store/ownership.hpp"
-
 #include <cstdint>
 #include <expected>
 #include <fmt/format.h>
@@ -14,6 +12,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/sessions.hpp"
 #include "rules/checks.hpp"
 #include "rules/moves.hpp"
 #include "sqlite/engine/commit.hpp"
@@ -21,6 +20,7 @@
 #include "sqlite/engine/roles.hpp"
 #include "sqlite/engine/rows.hpp"
 #include "sqlite/engine/workers.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::sqlite {
 namespace {

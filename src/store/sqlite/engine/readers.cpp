@@ -13,10 +13,10 @@
 #include <string>
 #include <utility>
 
+#include "core/api/deadline.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
 #include "sqlite/engine/connection.hpp"
-#include "sqlite/engine/lock_file.hpp"
 
 namespace perdure::sqlite {
 namespace {
@@ -66,15 +66,14 @@ Result<std::uint64_t> Watcher::wait(std::uint64_t since, Duration timeout) {
   constexpr Duration look_every = std::chrono::milliseconds(20);
   if (auto here = process_.check(); !here) return forward(here);
   std::unique_lock lock(mutex_);
-  Duration left = std::min(timeout, longest_wait);
+  const Deadline deadline(timeout);
   for (bool is_first = true;; is_first = false) {
+    const Duration left = deadline.left();
     // What fails in between may pass, such as a look while another process recovers the WAL.
     auto looked = look(lock);
-    if (!looked && (is_first || left <= Duration(0))) return forward(looked);
-    if (number_ > since || left <= Duration(0)) return number_;
-    const Duration pause = std::min(left, look_every);
-    changed_.wait_for(lock, pause);
-    left -= pause;
+    if (!looked && (is_first || left == Duration(0))) return forward(looked);
+    if (number_ > since || left == Duration(0)) return number_;
+    changed_.wait_for(lock, std::min(left, look_every));
   }
 }
 

@@ -149,7 +149,7 @@ Result<std::vector<Call>> SqliteRoles::list(const CallQuery& query) {
 // The inbox. A consumed message keeps its row, without its body, so that a late second post of it
 // is still recognised.
 
-Result<void> SqliteRoles::post(const NewInboxMessage& message) {
+Result<void> SqliteRoles::post(const InboxMessage& message) {
   if (auto checked = rules::check(message); !checked) return checked;
   return access_.writer.write([&](Connection& db) -> Result<void> {
     auto session = require_here(db, message.session);

@@ -7,6 +7,7 @@
 #include "sqlite/engine/readers.hpp"
 #include "sqlite/engine/workers.hpp"
 #include "sqlite/engine/writer.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::sqlite {
@@ -52,7 +53,7 @@ class SqliteRoles : public rules::WholeStore {
   Result<std::vector<Call>> with_key(const Digest& key) override;
   Result<std::vector<Call>> list(const CallQuery& query) override;
 
-  Result<void> post(const NewInboxMessage& message) override;
+  Result<void> post(const InboxMessage& message) override;
   Result<std::vector<InboxMessage>> list(const SessionId& session, std::size_t limit) override;
 
   Result<BlobRef> put(std::string_view bytes) override;

@@ -13,7 +13,6 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "rules/moves.hpp"
 #include "rules/stored_rows.hpp"

@@ -12,7 +12,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
 #include "perdure/store/sessions.hpp"
 #include "rules/stored_rows.hpp"
 #include "sqlite/engine/connection.hpp"

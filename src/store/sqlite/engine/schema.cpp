@@ -62,12 +62,8 @@ namespace perdure::sqlite {
 
 namespace {
 
-constexpr const char* tables = R"sql(
-CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-
-CREATE TABLE session (
-  num INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
+/// Columns that `session` and `arriving` share, where a session comes from and how it is.
+constexpr const char* origin_columns = R"sql(id TEXT NOT NULL UNIQUE,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   status TEXT NOT NULL,
@@ -79,9 +75,8 @@ CREATE TABLE session (
   metadata TEXT NOT NULL,
   parent TEXT,
   parent_position INTEGER,
-  lineage TEXT,
-  segment INTEGER NOT NULL,
-  head INTEGER NOT NULL,
+  lineage TEXT,)sql";
+constexpr const char* state_columns = R"sql(head INTEGER NOT NULL,
   next INTEGER NOT NULL,
   version INTEGER NOT NULL,
   commits INTEGER NOT NULL,
@@ -92,7 +87,16 @@ CREATE TABLE session (
   tokens_in INTEGER NOT NULL,
   tokens_out INTEGER NOT NULL,
   cost_micros INTEGER NOT NULL,
-  attention INTEGER NOT NULL,
+  attention INTEGER NOT NULL,)sql";
+
+constexpr const char* tables = R"sql(
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+
+CREATE TABLE session (
+  num INTEGER PRIMARY KEY,
+  {origin}
+  segment INTEGER NOT NULL,
+  {state}
   owner INTEGER,
   owned_since INTEGER,
   fence INTEGER NOT NULL,
@@ -285,32 +289,9 @@ CREATE UNIQUE INDEX transit_origin ON transit(side, peer, origin);
 
 CREATE TABLE arriving (
   num INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL,
-  status TEXT NOT NULL,
-  wait_reason TEXT NOT NULL,
-  wake_at INTEGER,
-  title TEXT NOT NULL,
-  opening TEXT NOT NULL,
-  tags TEXT NOT NULL,
-  metadata TEXT NOT NULL,
-  parent TEXT,
-  parent_position INTEGER,
-  lineage TEXT,
+  {origin}
   origin_segment INTEGER NOT NULL,
-  head INTEGER NOT NULL,
-  next INTEGER NOT NULL,
-  version INTEGER NOT NULL,
-  commits INTEGER NOT NULL,
-  revision INTEGER NOT NULL,
-  chain BLOB NOT NULL,
-  turns INTEGER NOT NULL,
-  steps INTEGER NOT NULL,
-  tokens_in INTEGER NOT NULL,
-  tokens_out INTEGER NOT NULL,
-  cost_micros INTEGER NOT NULL,
-  attention INTEGER NOT NULL,
+  {state}
   fence INTEGER NOT NULL,
   restored INTEGER NOT NULL
 );
@@ -324,7 +305,8 @@ CREATE TABLE arrived_segment (
 )sql";
 
 void make_tables(Connection& connection, IdSource& ids) {
-  connection.execute(tables);
+  connection.execute(fmt::format(fmt::runtime(tables), fmt::arg("origin", origin_columns),
+                                 fmt::arg("state", state_columns)));
   connection.run(
       "INSERT INTO meta VALUES ('incarnation', ?), ('syncs', 0), ('workers', 0), ('sessions', 0), "
       "('segments', 0)",

@@ -10,6 +10,7 @@
 #include "doubles/temp_folder.hpp"
 #include "files/file_lock.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/time.hpp"
 #include "sqlite/engine/lock_file.hpp"
 
 namespace perdure::sqlite {
@@ -40,6 +41,29 @@ TEST_F(TurnTest, IsUnavailableWhileAnotherHasIt) {
   ASSERT_FALSE(taken);
   EXPECT_EQ(taken.error().code, ErrorCode::unavailable);
   EXPECT_NE(taken.error().message.find("stopped"), std::string::npos) << taken.error().message;
+}
+
+/// Ten minutes pass between two looks at it.
+class LeapingClock final : public Clock {
+ public:
+  [[nodiscard]] Timestamp now() const override { return {}; }
+  [[nodiscard]] Uptime uptime() const override { return uptime_ += std::chrono::minutes(10); }
+
+ private:
+  mutable Uptime uptime_{0};
+};
+
+TEST_F(TurnTest, IsWaitedForByTheClockAndNotByTheNumberOfPauses) {
+  LockFile first = open();
+  LockFile second = open();
+  ASSERT_TRUE(first.take_turn(at_once));
+  auto waiting = std::async(std::launch::async, [&] {
+    return second.take_turn(std::chrono::minutes(30), LeapingClock());
+  });
+  const auto ended = waiting.wait_for(std::chrono::minutes(2));
+  first.end_turn();
+  EXPECT_EQ(ended, std::future_status::ready);
+  EXPECT_FALSE(waiting.get());
 }
 
 TEST_F(TurnTest, PassesToWhoWaits) {

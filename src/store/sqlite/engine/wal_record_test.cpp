@@ -1,12 +1,16 @@
 // What the lock file says of the WAL, and when it says nothing.
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
 
 #include "doubles/temp_folder.hpp"
+#include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/lock_file.hpp"
+#include "sqlite/engine/writer.hpp"
 
 namespace perdure::sqlite {
 namespace {
@@ -73,6 +77,21 @@ TEST_F(WalRecordTest, IsSeenWithTheCountsThatEveryTurnBeginsWith) {
   other.keep(example());
   static_cast<void>(lock_file.failures());
   EXPECT_EQ(lock_file.last_record(), example());
+}
+
+// Another process may write frames back while a store is opened: that is no sync of ours.
+TEST_F(WalRecordTest, OfAnOpeningThatWroteNothingClaimsNoSync) {
+  std::atomic<std::uint64_t> rows_read = 0;
+  Connection db(folder.file("store"), "", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &rows_read);
+  db.execute("PRAGMA journal_mode = WAL; CREATE TABLE t (a);");
+  auto before = read_wal_index(db);
+  ASSERT_TRUE(before);
+  before->written_back = before->frames;
+
+  Acknowledged(db, lock_file).begin(before);
+
+  EXPECT_EQ(lock_file.read_record().frames, before->frames);
+  EXPECT_EQ(lock_file.read_record().synced, 0U);
 }
 
 TEST_F(WalRecordTest, KnowsTheBootOfTheMachine) {

@@ -24,7 +24,7 @@
 #include <utility>
 
 #include "perdure/core/error.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/lock_file.hpp"

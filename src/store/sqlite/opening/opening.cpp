@@ -168,11 +168,13 @@ std::optional<Timestamp> find_loss(Connection& db) { return time_in_meta(db, "lo
 
 namespace {
 
-// What arrived as a whole may be marked in its source, and is nowhere else then: only that store can tell,
-// when the move is repeated. The rest is garbage.
+// What arrived as a whole may be marked in its source, and is nowhere else then: only that store can
+// tell, when the move is repeated. The rest is garbage, and so is what came out of a bundle: no source
+// marks that.
 void discard_incomplete_arrivals(Connection& db) {
   const FactCursor end{.kind = FactKind::none, .group = 0, .number = 0, .name = {}};
-  db.run("DELETE FROM move WHERE side = 1 AND cursor <> ?", rules::to_text(end));
+  db.run("DELETE FROM move WHERE side = 1 AND (cursor <> ? OR peer = ?)", rules::to_text(end),
+         rules::place_of_bundles);
   constexpr std::string_view is_open = "(SELECT peer FROM move WHERE side = 1)";
   db.run(
       fmt::format("DELETE FROM arriving WHERE num NOT IN (SELECT owner FROM transit WHERE side = "

@@ -16,7 +16,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/ownership.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/line.hpp"

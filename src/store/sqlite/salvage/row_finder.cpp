@@ -211,6 +211,7 @@ constexpr std::array table_shapes = {
     Shape{"claim", "claim", "htitttiiiiIIH", false, true, 1},
     Shape{"garbage", "garbage", "kt", true, false},
     Shape{"staged", "staged", "ki", true, false},
+    Shape{"move", "move", "tiiiit", false, true, 2},
     Shape{"meta", "temp.old_meta", "tV", false, false, 1},
     Shape{"sqlite_autoindex_session_1", "temp.session_id", "ti", false, false, 2},
     Shape{"sqlite_autoindex_blob_1", "temp.blob_hash", "hi", false, false, 2},
@@ -223,8 +224,8 @@ constexpr std::array table_shapes = {
     Shape{"segment_parent", "temp.segment_above", "iii", false, false, 3},
 };
 
-// Workers of a damaged store are dead to the new one, and moves that were open are abandoned.
-constexpr std::array not_salvaged = {"worker", "move", "transit", "arriving", "arrived_segment"};
+// Workers of a damaged store are dead to the new one, and what was arriving is dropped.
+constexpr std::array not_salvaged = {"worker", "transit", "arriving", "arrived_segment"};
 
 static_assert(std::ranges::all_of(store_tables, [](std::string_view table) {
   return std::ranges::find(not_salvaged, table) != not_salvaged.end() ||

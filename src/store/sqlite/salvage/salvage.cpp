@@ -35,6 +35,7 @@
 #include "sqlite/engine/summing_vfs.hpp"
 #include "sqlite/opening/opening.hpp"
 #include "sqlite/salvage/row_finder.hpp"
+#include "store/api/limits.hpp"
 #include "store/api/location.hpp"
 
 namespace perdure {
@@ -517,6 +518,8 @@ class SalvagedFile {
   /// Makes one store of the rows. From here on the file is one, once it is synced.
   void finish(IdSource& ids, SalvageReport& report) {
     mend_rows(db_, report);
+    // A target asks for the marks that this store made. Of arrivals too little is known here.
+    db_.run("DELETE FROM move WHERE side <> 0");
     begin_anew(db_, ids, "salvaged from a damaged store");
     survey(db_, report);
     db_.execute("COMMIT");
