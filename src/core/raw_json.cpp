@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <fmt/format.h>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +21,7 @@ namespace {
 using Reader = JsonReader<false>;
 
 constexpr std::size_t members_usual = 8;
+constexpr std::size_t parts_usual = 16;
 
 std::unexpected<Error> not_json(const Reader& reader, std::string_view what) {
   return fail(ErrorCode::invalid_argument, fmt::format("not {}: byte {}: expected {}", what,
@@ -33,21 +35,28 @@ std::string_view slice_value(Reader& reader, std::string_view text) {
   return text.substr(first, static_cast<std::size_t>(reader.offset()) - first);
 }
 
-bool read_key(Reader& reader, std::string_view text, std::string& key) {
-  if (!reader.is_at('"')) return reader.refuse("a key in quotes");
+// A key and its colon. The slice is what lies between the quotes; empty: refused.
+std::optional<std::string_view> slice_key(Reader& reader, std::string_view text) {
   const auto first = static_cast<std::size_t>(reader.offset());
-  if (!reader.read_string(nullptr)) return false;
+  const bool read =
+      (reader.is_at('"') || reader.refuse("a key in quotes")) && reader.read_string(nullptr);
+  if (!read) return std::nullopt;
   const auto size = static_cast<std::size_t>(reader.offset()) - first;
-  key = text.substr(first + 1, size - 2);
-  if (key.contains('\\')) {
-    key.clear();
-    JsonReader<true> unescaping(text.substr(first));
-    unescaping.read_string(&key);
+  reader.skip_space();
+  if (!reader.take(':')) {
+    reader.refuse("':'");
+    return std::nullopt;
   }
   reader.skip_space();
-  if (!reader.take(':')) return reader.refuse("':'");
-  reader.skip_space();
-  return true;
+  return text.substr(first + 1, size - 2);
+}
+
+// `key` is followed by its closing quote.
+std::string unescaped_key(std::string_view key) {
+  std::string out;
+  JsonReader<true> unescaping(std::string_view(key.data() - 1, key.size() + 2));
+  unescaping.read_string(&out);
+  return out;
 }
 
 bool read_members(Reader& reader, std::string_view text, std::vector<RawMember>& out) {
@@ -57,7 +66,9 @@ bool read_members(Reader& reader, std::string_view text, std::vector<RawMember>&
   do {
     reader.skip_space();
     RawMember& member = out.emplace_back();
-    if (!read_key(reader, text, member.key)) return false;
+    const auto key = slice_key(reader, text);
+    if (!key) return false;
+    member.key = key->contains('\\') ? unescaped_key(*key) : std::string(*key);
     member.value = slice_value(reader, text);
     if (member.value.empty()) return false;
     reader.skip_space();
@@ -76,6 +87,86 @@ bool read_elements(Reader& reader, std::string_view text, std::vector<std::strin
   } while (reader.take(','));
   return reader.take(']') || reader.refuse("',' or ']'");
 }
+
+// Reads one value and appends it, with its parts.
+class PartsReader {
+ public:
+  PartsReader(std::string_view text, RawParts& out) : reader_(text), text_(text), out_(out) {}
+
+  bool read_document() {
+    reader_.skip_space();
+    out_.list.emplace_back();
+    return (reader_.is_at('{') || reader_.refuse("an object")) && read_value(0, 1) &&
+           reader_.read_end();
+  }
+
+  [[nodiscard]] const Reader& reader() const { return reader_; }
+
+ private:
+  bool read_value(std::size_t index, std::size_t depth) {
+    const auto first = static_cast<std::size_t>(reader_.offset());
+    if (!read_inside(depth)) return false;
+    RawPart& part = out_.list[index];
+    part.value = text_.substr(first, static_cast<std::size_t>(reader_.offset()) - first);
+    part.end = out_.list.size();
+    return true;
+  }
+
+  bool read_inside(std::size_t depth) {
+    if (reader_.is_at('{')) return read_object(depth);
+    if (is_array_of_objects()) return read_array(depth);
+    return reader_.read_value(nullptr, depth - 1);
+  }
+
+  [[nodiscard]] bool is_array_of_objects() const {
+    if (!reader_.is_at('[')) return false;
+    const auto next =
+        text_.find_first_not_of(" \t\r\n", static_cast<std::size_t>(reader_.offset()) + 1);
+    return next != std::string_view::npos && text_[next] == '{';
+  }
+
+  bool read_object(std::size_t depth) {
+    if (depth > json_depth_max) return reader_.refuse("less deep nesting");
+    reader_.take('{');
+    reader_.skip_space();
+    if (reader_.take('}')) return true;
+    do {
+      reader_.skip_space();
+      const std::size_t index = add_part();
+      if (!read_key(index) || !read_value(index, depth + 1)) return false;
+      reader_.skip_space();
+    } while (reader_.take(','));
+    return reader_.take('}') || reader_.refuse("',' or '}'");
+  }
+
+  bool read_array(std::size_t depth) {
+    if (depth > json_depth_max) return reader_.refuse("less deep nesting");
+    reader_.take('[');
+    do {
+      reader_.skip_space();
+      if (!read_value(add_part(), depth + 1)) return false;
+      reader_.skip_space();
+    } while (reader_.take(','));
+    return reader_.take(']') || reader_.refuse("',' or ']'");
+  }
+
+  std::size_t add_part() {
+    out_.list.emplace_back();
+    return out_.list.size() - 1;
+  }
+
+  bool read_key(std::size_t index) {
+    auto key = slice_key(reader_, text_);
+    if (!key) return false;
+    if (key->contains('\\')) key = out_.keys.emplace_front(unescaped_key(*key));
+    out_.list[index].key = *key;
+    return true;
+  }
+
+  Reader reader_;
+  std::string_view text_;
+  RawParts& out_;
+};
 
 }  // namespace
 
@@ -97,6 +188,14 @@ Result<std::vector<RawMember>> split_object(std::string_view text) {
                     read_members(reader, text, members) && reader.read_end();
   if (!read) return not_json(reader, "a JSON object");
   return members;
+}
+
+Result<RawParts> read_parts(std::string_view text) {
+  RawParts parts;
+  parts.list.reserve(parts_usual);
+  PartsReader reader(text, parts);
+  if (!reader.read_document()) return not_json(reader.reader(), "a JSON object");
+  return parts;
 }
 
 Result<std::vector<std::string_view>> split_array(std::string_view text) {
