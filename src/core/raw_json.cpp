@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <fmt/format.h>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,7 +19,6 @@ namespace {
 
 using Reader = JsonReader<false>;
 
-constexpr std::size_t members_usual = 8;
 constexpr std::size_t parts_usual = 16;
 
 std::unexpected<Error> not_json(const Reader& reader, std::string_view what) {
@@ -35,45 +33,12 @@ std::string_view slice_value(Reader& reader, std::string_view text) {
   return text.substr(first, static_cast<std::size_t>(reader.offset()) - first);
 }
 
-// A key and its colon. The slice is what lies between the quotes; empty: refused.
-std::optional<std::string_view> slice_key(Reader& reader, std::string_view text) {
-  const auto first = static_cast<std::size_t>(reader.offset());
-  const bool read =
-      (reader.is_at('"') || reader.refuse("a key in quotes")) && reader.read_string(nullptr);
-  if (!read) return std::nullopt;
-  const auto size = static_cast<std::size_t>(reader.offset()) - first;
-  reader.skip_space();
-  if (!reader.take(':')) {
-    reader.refuse("':'");
-    return std::nullopt;
-  }
-  reader.skip_space();
-  return text.substr(first + 1, size - 2);
-}
-
 // `key` is followed by its closing quote.
 std::string unescaped_key(std::string_view key) {
   std::string out;
   JsonReader<true> unescaping(std::string_view(key.data() - 1, key.size() + 2));
   unescaping.read_string(&out);
   return out;
-}
-
-bool read_members(Reader& reader, std::string_view text, std::vector<RawMember>& out) {
-  reader.skip_space();
-  if (reader.take('}')) return true;
-  out.reserve(members_usual);
-  do {
-    reader.skip_space();
-    RawMember& member = out.emplace_back();
-    const auto key = slice_key(reader, text);
-    if (!key) return false;
-    member.key = key->contains('\\') ? unescaped_key(*key) : std::string(*key);
-    member.value = slice_value(reader, text);
-    if (member.value.empty()) return false;
-    reader.skip_space();
-  } while (reader.take(','));
-  return reader.take('}') || reader.refuse("',' or '}'");
 }
 
 bool read_elements(Reader& reader, std::string_view text, std::vector<std::string_view>& out) {
@@ -156,10 +121,17 @@ class PartsReader {
   }
 
   bool read_key(std::size_t index) {
-    auto key = slice_key(reader_, text_);
-    if (!key) return false;
-    if (key->contains('\\')) key = out_.keys.emplace_front(unescaped_key(*key));
-    out_.list[index].key = *key;
+    const auto first = static_cast<std::size_t>(reader_.offset());
+    const bool is_read =
+        (reader_.is_at('"') || reader_.refuse("a key in quotes")) && reader_.read_string(nullptr);
+    if (!is_read) return false;
+    const auto size = static_cast<std::size_t>(reader_.offset()) - first;
+    std::string_view key = text_.substr(first + 1, size - 2);
+    if (key.contains('\\')) key = out_.keys.emplace_front(unescaped_key(key));
+    out_.list[index].key = key;
+    reader_.skip_space();
+    if (!reader_.take(':')) return reader_.refuse("':'");
+    reader_.skip_space();
     return true;
   }
 
@@ -181,12 +153,12 @@ RawJson RawJson::from_value(const Json& value) { return RawJson(value.text()); }
 Json RawJson::value() const { return parse_json(text_).value(); }
 
 Result<std::vector<RawMember>> split_object(std::string_view text) {
-  Reader reader(text);
+  auto parts = read_parts(text);
+  if (!parts) return forward(parts);
   std::vector<RawMember> members;
-  reader.skip_space();
-  const bool read = (reader.take('{') || reader.refuse("an object")) &&
-                    read_members(reader, text, members) && reader.read_end();
-  if (!read) return not_json(reader, "a JSON object");
+  for (std::size_t i = 1; i < parts->list.size(); i = parts->list[i].end) {
+    members.push_back({std::string(parts->list[i].key), parts->list[i].value});
+  }
   return members;
 }
 

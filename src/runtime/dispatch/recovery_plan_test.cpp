@@ -13,6 +13,8 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -73,7 +75,7 @@ TEST_P(RecoveryPlanTest, ACallThatItsResponseDidNotAskForIsNotAllowed) {
   for (const auto& forge : {+[](OpenCall& open) { open.args = R"({"path":"/etc"})"; },
                             +[](OpenCall& open) { open.tool = "shell"; }}) {
     State state = must(read_state(*store, id, Point::head()));
-    forge(state.open_calls.at(call()));
+    forge(state.details->open_calls.at(call()));
 
     const RecoveryPlan plan = must(
         plan_recovery(*store, row, state, {.tools = &known, .policy = {}, .now = clock.now()}));
@@ -97,6 +99,20 @@ TEST_P(RecoveryPlanTest, AKeyedCallIsAskedAboutPastItsWindow) {
   clock.advance(hours(25));
   EXPECT_EQ(plan(), CallAction::ask);
   EXPECT_TRUE(resume().waiting);
+  EXPECT_EQ(runs["pay"], 0);
+}
+
+// A policy that asks a person may take hours. The key must be known when the attempt is made.
+TEST_P(RecoveryPlanTest, AKeyedCallIsAskedAboutIfItsWindowEndsWhileThePolicyIsAsked) {
+  leave(keyed());
+  clock.advance(hours(23));
+  const Policy slow{.permit = [this](const State&, const ProposedCall&) {
+    clock.advance(hours(2));
+    return PermitDecision::allow();
+  }};
+
+  EXPECT_TRUE(resume(slow).waiting);
+
   EXPECT_EQ(runs["pay"], 0);
 }
 
@@ -145,8 +161,9 @@ TEST_P(RecoveryPlanTest, ACallWhoseIntentCannotBeReadIsInThePlanThoughNothingEls
   leave(tool("pay"));
   const Tools known = must(Tools::of(tools));
   State state = must(read_state(*store, id, Point::head()));
-  state.open_calls.clear();
-  state.skipped.push_back({.position = call(), .channel = "calls", .reason = SkipReason::damaged});
+  state.details->open_calls.clear();
+  state.details->skipped.push_back(
+      {.position = call(), .channel = "calls", .reason = SkipReason::damaged});
 
   const RecoveryPlan plan =
       must(plan_recovery(*store, must(store->sessions().read(id)), state,
@@ -268,8 +285,8 @@ TEST_P(RecoveryPlanTest, IsInTheReportOfTheResume) {
   restart();
   const auto resumed = must(runtime->resume(id));
 
-  ASSERT_EQ(resumed.report.plan.calls.size(), 1U);
-  EXPECT_EQ(resumed.report.plan.calls.front().action, before.action);
+  ASSERT_EQ(plan_of(resumed.report).calls.size(), 1U);
+  EXPECT_EQ(plan_of(resumed.report).calls.front().action, before.action);
   EXPECT_EQ(resumed.report.calls.retried, 1U);
 }
 

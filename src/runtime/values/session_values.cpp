@@ -25,6 +25,7 @@
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/fields.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 
