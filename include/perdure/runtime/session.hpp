@@ -72,6 +72,9 @@ struct Decision {
   std::string why{};
 };
 
+[[nodiscard]] std::string_view to_string(Decision::As as);
+[[nodiscard]] std::optional<Decision::As> decision_from(std::string_view text);
+
 class Session {
  public:
   explicit Session(std::unique_ptr<SessionParts> parts);

@@ -181,8 +181,6 @@ struct ChildSpec {
 
 [[nodiscard]] std::string_view to_string(Repeat repeat);
 [[nodiscard]] std::optional<Repeat> repeat_from(std::string_view text);
-[[nodiscard]] std::string_view to_string(Decision::As as);
-[[nodiscard]] std::optional<Decision::As> decision_from(std::string_view text);
 [[nodiscard]] std::string_view to_string(Carried as);
 
 }  // namespace perdure

@@ -20,6 +20,7 @@ namespace perdure {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::seconds;
 
 class RecoveryPlanTest : public TurnsTest {
  protected:
@@ -102,18 +103,25 @@ TEST_P(RecoveryPlanTest, AKeyedCallIsAskedAboutPastItsWindow) {
   EXPECT_EQ(runs["pay"], 0);
 }
 
-// A policy that asks a person may take hours. The key must be known when the attempt is made.
+// A policy may take its time, whichever time it is asked. The key must still be known when the
+// attempt, whose timeout is a minute, arrives.
 TEST_P(RecoveryPlanTest, AKeyedCallIsAskedAboutIfItsWindowEndsWhileThePolicyIsAsked) {
-  leave(keyed());
-  clock.advance(hours(23));
-  const Policy slow{.permit = [this](const State&, const ProposedCall&) {
-    clock.advance(hours(2));
-    return PermitDecision::allow();
-  }};
+  for (int slow = 1; slow <= 3; ++slow) {
+    runs.clear();
+    leave(keyed());
+    clock.advance(hours(24) - seconds(70));
+    int asked = 0;
+    const Policy policy{.permit = [&](const State&, const ProposedCall&) {
+      if (++asked == slow) clock.advance(seconds(20));
+      return PermitDecision::allow();
+    }};
 
-  EXPECT_TRUE(resume(slow).waiting);
+    const CallsReport report = resume(policy);
 
-  EXPECT_EQ(runs["pay"], 0);
+    const bool is_late = asked >= slow;
+    EXPECT_EQ(report.waiting.has_value(), is_late) << slow;
+    EXPECT_EQ(runs["pay"], is_late ? 0 : 1) << slow;
+  }
 }
 
 TEST_P(RecoveryPlanTest, AVerifiableCallIsVerified) {
