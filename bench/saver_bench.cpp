@@ -90,7 +90,7 @@ double time_lists(CheckpointSaver& saver) {
 
 void run_warm(const std::string& file, const std::string& workload, std::size_t turns) {
   States states(workload);
-  const auto saver = value_or_stop("open", SqliteSaver::open(file));
+  const auto saver = value_or_stop("open", open_saver(file));
   std::vector<double> took;
   std::vector<double> bytes;
   std::uint64_t state_bytes = 0;
@@ -119,7 +119,7 @@ void run_fresh(const std::string& file, const std::string& workload, std::size_t
   for (std::size_t i = 1; i < turn; ++i) states.skip();
   RawJson state = state_of(states.next());
   const double start = now_us();
-  const auto saver = value_or_stop("open", SqliteSaver::open(file));
+  const auto saver = value_or_stop("open", open_saver(file));
   put(*saver, std::move(state));
   const Json line = Json::Object{{"put_us", now_us() - start}, {"errors", 0}};
   std::printf("%s\n", line.text().c_str());

@@ -35,7 +35,7 @@ std::optional<RawJson> ask_once(CheckpointSaver& saver, const std::string& key,
 }  // namespace
 
 int main() {
-  const auto saver = SqliteSaver::open("saver.db").value();
+  const auto saver = open_saver("saver.db").value();
   Json state = Json::Object{{"turn", 0}, {"messages", Json::Array{}}};
   if (const auto latest = saver->get("support-42").value()) {
     state = latest->state.read().value().value();

@@ -15,6 +15,7 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "target.hpp"
 
 using perdure::Entry;
@@ -90,12 +91,12 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   State state;
   while (!input.empty()) {
     const Entry entry = next_entry(input, state.head + 1);
-    const auto skipped = state.skipped.size();
+    const auto skipped = state.details->skipped.size();
     State again = state;
     fold(state, entry);
     fold(again, entry);
     expect(state == again, "a fold is a function");
-    expect(state.skipped.size() <= skipped + 1, "an entry is passed over once");
+    expect(state.details->skipped.size() <= skipped + 1, "an entry is passed over once");
   }
   check_values(state);
 

@@ -15,6 +15,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/state_details.hpp"
 #include "shell_fixture.hpp"
 
 namespace perdure::cli {
@@ -134,7 +135,7 @@ TEST_F(DecisionTest, AWordThatComesTooLateIsNotToldAsGiven) {
   fixture.ids.meanwhile = [&] {
     Session session = must(fixture.runtime().open(id));
     must(session.set_status({.status = Status::active}));
-    must(session.approve(session.state().open_calls.begin()->first, true, "ben", "fine"));
+    must(session.approve(session.state().details->open_calls.begin()->first, true, "ben", "fine"));
     must(session.run_calls({}));
     must(session.close());
   };

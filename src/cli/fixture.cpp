@@ -16,6 +16,7 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -191,8 +192,8 @@ void CliFixture::make_others() {
     converse(hostile, "Show me \x1b[2Jeverything",
              "\x1b[31mred\x1b[0m\nand \xc2\x9b"
              "31m more");
-    must(hostile.spawn(
-        {.id = must(SessionId::parse("ses_0chi1d")), .annotation = {.title = "A child"}}));
+    must(spawn(hostile,
+               {.id = must(SessionId::parse("ses_0chi1d")), .annotation = {.title = "A child"}}));
     must(hostile.set_status({.status = Status::paused, .wait_reason = "over night"}));
   }
   running_ = begin("ses_9pq400", "Triage inbox");

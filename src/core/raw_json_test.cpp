@@ -65,6 +65,37 @@ TEST(Split, NestsAsDeepAsTheParserReads) {
   }
 }
 
+TEST(ReadParts, GivesEachPartBeforeItsOwn) {
+  const std::string text = R"( {"a" : [ {"b\n":1} , 2 ], "c":[1,{}], "d":{} } )";
+  const auto parts = read_parts(text);
+  ASSERT_TRUE(parts);
+  std::vector<std::string> found;
+  for (const RawPart& part : parts->list) {
+    found.push_back(std::string(part.key) + "=" + std::string(part.value) + "<" +
+                    std::to_string(part.end));
+  }
+  const std::string whole = text.substr(1, text.size() - 2);
+  const std::vector<std::string> expected = {"=" + whole + "<7",
+                                             "a=[ {\"b\\n\":1} , 2 ]<5",
+                                             "={\"b\\n\":1}<4",
+                                             "b\n=1<4",
+                                             "=2<5",
+                                             "c=[1,{}]<6",
+                                             "d={}<7"};
+  EXPECT_EQ(found, expected);
+}
+
+TEST(ReadParts, RefusesWhatSplitObjectRefuses) {
+  const std::string deep = std::string(json_depth_max, '[') + std::string(json_depth_max, ']');
+  for (const std::string& text :
+       {std::string(), std::string("[{}]"), std::string("{\"a\":[{]}"),
+        std::string("{\"a\":{\"b\"}}"), std::string("{} x"), "{\"a\":" + deep + "}",
+        "{\"a\":[{\"b\":" + deep.substr(1) + "}]}"}) {
+    ASSERT_FALSE(split_object(text)) << text;
+    EXPECT_EQ(read_parts(text).error().message, split_object(text).error().message) << text;
+  }
+}
+
 TEST(ObjectWriter, WritesWhatSplitObjectReads) {
   ObjectWriter writer;
   writer.add("text", Json("a\"b"));

@@ -67,5 +67,6 @@ set(PERDURE_RUNTIME_TESTS
     values/conversation_test.cpp
     values/fields_test.cpp
     values/session_values_test.cpp
+    writer/draft_test.cpp
     writer/row_text_test.cpp
     writer/worker_test.cpp)

@@ -35,6 +35,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "runtime/api/state_details.hpp"
 #include "runtime/writer/session_writer.hpp"
 
 namespace perdure::agents {
@@ -117,7 +118,7 @@ class TornWal : public testing::TestWithParam<Tear> {
     const auto store = must(open_store(trial.location()));
     const auto state = must(read_state(*store, id, Point::head()));
     EXPECT_TRUE(is_paired(provider_messages(state)));
-    EXPECT_TRUE(state.open_calls.empty());
+    EXPECT_TRUE(state.details->open_calls.empty());
   }
   void expect_one_payment() {
     EXPECT_EQ(trial.world().count("pay-1").effects.size(), 1U);

@@ -29,6 +29,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "runtime/api/state_details.hpp"
 #include "runtime/writer/session_writer.hpp"
 #include "tools/fifo.hpp"
 #include "world/wire.hpp"
@@ -163,14 +164,14 @@ void Trial::decide() {
     if (!has_ended(program, patience_ms)) wrong("a program never ends");
   }
   const State state = read();
-  const auto open = state.open_calls.find(call);
-  if (open == state.open_calls.end()) return wrong("it waits for a call that is not open");
+  const auto open = state.details->open_calls.find(call);
+  if (open == state.details->open_calls.end()) return wrong("it waits for a call that is not open");
   post_decision(call, op_of(state, open->second));
 }
 
 void Trial::decide_unasked(std::string_view op) {
   const State state = read();
-  for (const auto& [call, open] : state.open_calls) {
+  for (const auto& [call, open] : state.details->open_calls) {
     if (op_of(state, open) == op) return post_decision(call, std::string(op));
   }
   wrong("no call is open that could be decided");

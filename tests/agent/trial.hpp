@@ -23,6 +23,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/state_details.hpp"
 #include "world/world.hpp"
 
 namespace perdure::agents {

@@ -14,6 +14,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/session.hpp"
 #include "store/api/seam.hpp"
 
 namespace perdure {
@@ -121,10 +122,7 @@ TEST_P(MovedSession, HasTheNonceOfItsTree) {
   const auto from = open(from_place);
   const auto to = open(to_place);
   is_answer_lost = false;
-  const auto nonce_in = [&](Store& store) {
-    const auto runtime = start(store);
-    return must(runtime->origin_of(id)).value().nonce;
-  };
+  const auto nonce_in = [&](Store& store) { return must(origin_of(store, id)).value().nonce; };
   must(start(*from)->create({.id = id}));
   const std::string nonce = nonce_in(*from);
   must(move_sessions(*from, *to));
@@ -215,8 +213,7 @@ TEST_P(CopiedSession, ReplaysWhatWasDoneOnceInItsTree) {
 
   ASSERT_EQ(charges.size(), 1U);
   EXPECT_EQ(charges.begin()->second, 1);
-  EXPECT_EQ(must(start(*to)->origin_of(copy)).value().nonce,
-            must(start(*from)->origin_of(id)).value().nonce);
+  EXPECT_EQ(must(origin_of(*to, copy)).value().nonce, must(origin_of(*from, id)).value().nonce);
 }
 
 }  // namespace

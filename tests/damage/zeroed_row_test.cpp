@@ -11,6 +11,7 @@
 #include <string>
 #include <variant>
 
+#include "adapters/api/store_saver.hpp"
 #include "book/book_session.hpp"
 #include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"

@@ -15,6 +15,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/state_details.hpp"
 #include "world/script.hpp"
 #include "world/wire.hpp"
 
@@ -90,8 +91,8 @@ void Trial::hear(const std::string& line) {
 void Trial::decide(Position call) {
   const auto store = look();
   const State state = must(read_state(*store, id_, Point::head()));
-  const auto open = state.open_calls.find(call);
-  if (open == state.open_calls.end()) return wrong("it waits for a call that is not open");
+  const auto open = state.details->open_calls.find(call);
+  if (open == state.details->open_calls.end()) return wrong("it waits for a call that is not open");
   const auto args = parse_json(args_of(state, open->second).value_or("{}"));
   const std::string op = world::text_of(*args, "op");
   const bool landed = !world_.count(op).effects.empty();

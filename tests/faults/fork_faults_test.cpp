@@ -20,6 +20,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -87,8 +88,8 @@ class ForkFaults : public testing::Test {
     ASSERT_TRUE(state.setup);
     EXPECT_EQ(state.setup->system_prompt, "Be long.");
     EXPECT_EQ(state.setup->model, "new");
-    ASSERT_TRUE(state.origin);
-    EXPECT_EQ(state.origin->root, child.text());
+    ASSERT_TRUE(state.details->origin);
+    EXPECT_EQ(state.details->origin->root, child.text());
   }
 
   int sent = 0;
@@ -125,7 +126,7 @@ TEST_F(ForkFaults, LeaveNoForkWithoutItsCalls) {
     auto runtime = must(work_in(faulty));
     Resumed resumed = must(runtime->resume(child));
     EXPECT_EQ(sent, 2);
-    EXPECT_TRUE(resumed.session.state().open_calls.empty());
+    EXPECT_TRUE(resumed.session.state().details->open_calls.empty());
     EXPECT_TRUE(resumed.session.record_request());
     must(resumed.session.close());
   }

@@ -19,10 +19,10 @@
 #include <unistd.h>
 #include <utility>
 
+#include "adapters/api/store_saver.hpp"
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
 #include "perdure/adapters/checkpointer.hpp"
-#include "perdure/adapters/saver.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"

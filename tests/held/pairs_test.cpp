@@ -20,11 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "adapters/api/store_saver.hpp"
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
 #include "held/program.hpp"
 #include "perdure/adapters/checkpointer.hpp"
-#include "perdure/adapters/saver.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"

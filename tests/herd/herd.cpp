@@ -28,6 +28,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/state_details.hpp"
 #include "runtime/writer/session_writer.hpp"
 #include "world/client.hpp"
 #include "world/script.hpp"
@@ -147,8 +148,8 @@ void Herd::play_to_the_end(Store& store) {
 
 void Herd::decide(Store& store, int number, Position call) {
   const State state = must(read_state(store, session_of(number), Point::head()));
-  const auto open = state.open_calls.find(call);
-  if (open == state.open_calls.end()) {
+  const auto open = state.details->open_calls.find(call);
+  if (open == state.details->open_calls.end()) {
     return wrong(number, "it waits for a call that is not open");
   }
   const auto args = parse_json(args_of(state, open->second).value_or("{}"));

@@ -15,6 +15,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
+#include "adapters/api/store_saver.hpp"
 #include "contract/backends.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
-#include "perdure/adapters/saver.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/store.hpp"
 

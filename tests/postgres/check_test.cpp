@@ -17,6 +17,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/client/connection.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -216,7 +217,7 @@ TEST_F(PostgresCheck, WhatIsMissingIsReadAsDamagedAndHidesNoNeighbour) {
       }
     }
     const State state = must(read_state(*must(open_store(schema.location())), id, Point::head()));
-    EXPECT_FALSE(state.skipped.empty());
+    EXPECT_FALSE(state.details->skipped.empty());
     restore();
   }
   EXPECT_EQ(read({}), whole);

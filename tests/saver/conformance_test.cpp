@@ -30,14 +30,13 @@ std::string name_of(const testing::TestParamInfo<SaverCheck>& info) {
 class SaverConformance : public testing::TestWithParam<SaverCheck> {};
 
 TEST_P(SaverConformance, HoldsInMemory) {
-  const auto problem = GetParam().run([] { return std::make_unique<InMemorySaver>(); });
+  const auto problem = GetParam().run([] { return open_saver(":memory:").value(); });
   EXPECT_EQ(problem.value_or(""), "");
 }
 
 TEST_P(SaverConformance, HoldsInAFile) {
   const auto folder = TempFolder::in_memory();
-  const auto problem =
-      GetParam().run([&] { return SqliteSaver::open(folder.file("saver.db")).value(); });
+  const auto problem = GetParam().run([&] { return open_saver(folder.file("saver.db")).value(); });
   EXPECT_EQ(problem.value_or(""), "");
 }
 
@@ -49,8 +48,8 @@ TEST_P(SaverConformance, HoldsOnAServer) {
 
 // Every put reads what it compares with, as a fresh process does.
 TEST_P(SaverConformance, HoldsWithoutMemoryOfThePutBefore) {
-  const auto problem = GetParam().run(
-      [] { return std::make_unique<InMemorySaver>(SaverOptions{.recent_bytes = 0}); });
+  const auto problem =
+      GetParam().run([] { return open_saver(":memory:", {.recent_bytes = 0}).value(); });
   EXPECT_EQ(problem.value_or(""), "");
 }
 

@@ -15,14 +15,10 @@ namespace perdure {
 [[nodiscard]] inline Result<std::unique_ptr<CheckpointSaver>> open_saver_at(
     const std::string& location) {
   constexpr std::size_t scheme = sizeof "sqlite:" - 1;
-  if (location.starts_with("sqlite:")) {
-    auto saver = SqliteSaver::open(location.substr(scheme));
-    if (!saver) return forward(saver);
-    return *std::move(saver);
-  }
+  if (location.starts_with("sqlite:")) return open_saver(location.substr(scheme));
   auto store = open_store(location);
   if (!store) return forward(store);
-  return std::make_unique<StoreSaver>(*std::move(store));
+  return make_saver(*std::move(store));
 }
 
 }  // namespace perdure

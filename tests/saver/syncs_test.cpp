@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "adapters/api/store_saver.hpp"
 #include "counted/counted_store.hpp"
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/json.hpp"

@@ -19,36 +19,36 @@ class PassingSaver : public CheckpointSaver {
  public:
   Result<std::optional<Checkpoint>> get(const std::string& thread_id,
                                         const std::optional<std::string>& id) override {
-    return good_.get(thread_id, id);
+    return good_->get(thread_id, id);
   }
   Result<Checkpoint> put(const std::string& thread_id, RawJson state,
                          const std::optional<std::string>& parent_id,
                          const RawJson& metadata) override {
-    return good_.put(thread_id, std::move(state), parent_id, metadata);
+    return good_->put(thread_id, std::move(state), parent_id, metadata);
   }
   Result<std::vector<Checkpoint>> list(const std::string& thread_id,
                                        const std::optional<std::string>& before,
                                        int limit) override {
-    return good_.list(thread_id, before, limit);
+    return good_->list(thread_id, before, limit);
   }
-  Result<void> remove(const std::string& thread_id) override { return good_.remove(thread_id); }
+  Result<void> remove(const std::string& thread_id) override { return good_->remove(thread_id); }
   Result<ClaimAnswer> claim_step(const std::string& thread_id, const std::string& step_key,
                                  const std::string& fingerprint) override {
-    return good_.claim_step(thread_id, step_key, fingerprint);
+    return good_->claim_step(thread_id, step_key, fingerprint);
   }
   Result<void> fill_step(const StepClaim& claim, const RawJson& result) override {
-    return good_.fill_step(claim, result);
+    return good_->fill_step(claim, result);
   }
-  Result<void> release_step(const StepClaim& claim) override { return good_.release_step(claim); }
+  Result<void> release_step(const StepClaim& claim) override { return good_->release_step(claim); }
   Result<std::vector<Step>> list_steps(const std::string& thread_id) override {
-    return good_.list_steps(thread_id);
+    return good_->list_steps(thread_id);
   }
 
  protected:
-  [[nodiscard]] CheckpointSaver& good() { return good_; }
+  [[nodiscard]] CheckpointSaver& good() { return *good_; }
 
  private:
-  InMemorySaver good_;
+  std::unique_ptr<CheckpointSaver> good_ = open_saver(":memory:").value();
 };
 
 class EndlessList final : public PassingSaver {

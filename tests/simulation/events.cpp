@@ -16,6 +16,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/state_details.hpp"
 #include "runtime/writer/session_writer.hpp"
 #include "simulation/kinds.hpp"
 #include "simulation/life.hpp"
@@ -91,11 +92,11 @@ void Life::go_on_outdated(Actor& actor) {
       is_done = session.checkpoint().has_value();
       break;
     case 3:
-      is_done =
-          session.state().request && session.record_response(assistant_says("late")).has_value();
+      is_done = session.state().details->request &&
+                session.record_response(assistant_says("late")).has_value();
       break;
     default:
-      is_done = !session.state().request && session.record_request().has_value();
+      is_done = !session.state().details->request && session.record_request().has_value();
       break;
   }
   if (is_done && process.store.is_outdated()) complain("a process that was overtaken wrote");
@@ -176,7 +177,7 @@ void Life::fork(Actor& actor, Process& process) {
   say("{} is forked off at {}{}", made->id.text(), point.number(), is_fresh ? ", afresh" : "");
   made->books.is_fork = true;
   // A point of the parent may lie before the decision that its effects are its own.
-  const auto origin = must(read_state(*store_, made->id, Point::head())).origin;
+  const auto origin = must(read_state(*store_, made->id, Point::head())).details->origin;
   made->root = origin ? root_of(*origin, made->books.name) : made->books.name;
   made->turns = must(store_->sessions().read(made->id)).tally.turns +
                 static_cast<std::int64_t>(dice_.between(1, 2));
@@ -256,7 +257,7 @@ void Life::rewind(Actor& actor, Process& process) {
   say("{} goes back to {}", actor.id.text(), point.number());
   process.bought.reset();
   process.waiting.reset();
-  process.asks_ahead = session.state().request.has_value();
+  process.asks_ahead = session.state().details->request.has_value();
 }
 
 }  // namespace perdure::simulation

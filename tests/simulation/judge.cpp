@@ -21,6 +21,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/state_details.hpp"
 #include "runtime/writer/session_writer.hpp"
 #include "simulation/books.hpp"
 #include "simulation/world.hpp"
@@ -94,12 +95,13 @@ void Judge::judge_session(const SessionId& id, SessionBooks& books) {
 void Judge::judge_status(const SessionId& id, const State& state) {
   const auto row = must(store_.sessions().read(id));
   const bool is_fork = row.parent && row.parent->lineage == Lineage::fork;
-  const bool is_own = state.status && (!is_fork || state.status->position > row.parent->position);
-  const Status told = is_own ? state.status->status : Status::active;
+  const bool is_own =
+      state.details->status && (!is_fork || state.details->status->position > row.parent->position);
+  const Status told = is_own ? state.details->status->status : Status::active;
   if (told != row.status) {
     wrong(fmt::format("it is {}, and its log says {}", to_string(row.status), to_string(told)));
   }
-  if (is_own && (state.status->who.empty() || state.status->why.empty())) {
+  if (is_own && (state.details->status->who.empty() || state.details->status->why.empty())) {
     wrong("nobody, or for no reason, changed its status");
   }
 }
@@ -113,7 +115,7 @@ void Judge::judge_live(const SessionId& id, const State& live) {
 }
 
 void Judge::judge_history(const State& state) {
-  if (!state.skipped.empty()) wrong("an entry was passed over");
+  if (!state.details->skipped.empty()) wrong("an entry was passed over");
   const auto sent = provider_messages(state);
   std::vector<std::string> asked;
   for (const Message& message : sent) {

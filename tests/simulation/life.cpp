@@ -23,6 +23,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/state_details.hpp"
 #include "simulation/chance.hpp"
 #include "simulation/kinds.hpp"
 #include "simulation/process.hpp"
@@ -197,8 +198,9 @@ void Life::take_up(Actor& actor) {
   if (!actor.process) start_process(actor);
   Process& process = *actor.process;
   // Nobody may have heard that it was forked.
-  if (const auto state = read_state(*store_, actor.id, Point::head()); state && state->origin) {
-    actor.root = root_of(*state->origin, actor.books.name);
+  if (const auto state = read_state(*store_, actor.id, Point::head());
+      state && state->details->origin) {
+    actor.root = root_of(*state->details->origin, actor.books.name);
     actor.books.is_fork = must(store_->sessions().read(actor.id)).parent.has_value();
   }
   auto resumed = process.runtime->resume(actor.id);

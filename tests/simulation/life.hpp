@@ -24,6 +24,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
 #include "property/dice.hpp"
+#include "runtime/api/state_details.hpp"
 #include "simulation/books.hpp"
 #include "simulation/judge.hpp"
 #include "simulation/model.hpp"

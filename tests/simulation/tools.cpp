@@ -17,6 +17,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/state_details.hpp"
 #include "simulation/books.hpp"
 #include "simulation/kinds.hpp"
 #include "simulation/life.hpp"

@@ -20,6 +20,8 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "simulation/kinds.hpp"
 #include "simulation/life.hpp"
 #include "simulation/process.hpp"
@@ -63,7 +65,7 @@ bool Life::is_fine(Actor& actor, Process& process, std::string_view what,
 void Life::advance(Actor& actor, Process& process) {
   Session& session = *process.session;
   // It may have gone back behind the decision that its effects are its own.
-  actor.root = root_of(session.state().origin.value(), actor.books.name);
+  actor.root = root_of(session.state().details->origin.value(), actor.books.name);
   // Who gives a response again may not have another request follow it: it would answer that.
   const bool must_know = is_calm_ || (process.bought && process.bought->extras.next_request);
   if (process.is_unsure && (must_know || dice_.chance(60))) return find_out(actor, process);
@@ -79,7 +81,8 @@ void Life::advance(Actor& actor, Process& process) {
     run_calls(actor, process);
   } else if (process.bought) {
     answer(actor, process);
-  } else if (session.state().request && !session.state().request->request.is_ahead) {
+  } else if (session.state().details->request &&
+             !session.state().details->request->request.is_ahead) {
     buy(actor, process);
   } else if (has_rested(session.state()) && session.state().totals.turns >= actor.turns) {
     rest(actor, process);
@@ -104,7 +107,7 @@ void Life::find_out(Actor& actor, Process& process) {
 
 // A rewind whose reply was lost may have ended the request that was answered.
 bool Life::drop_if_it_went_back(Process& process) {
-  if (!process.may_have_gone_back || process.session->state().request) return false;
+  if (!process.may_have_gone_back || process.session->state().details->request) return false;
   process.bought.reset();
   return true;
 }
@@ -122,7 +125,7 @@ void Life::ask(Actor& actor, Process& process) {
     return rest(actor, process);
   }
   // One that was only written ahead says nothing of this one.
-  const auto& open = session.state().request;
+  const auto& open = session.state().details->request;
   if (!asked && open && !open->request.is_ahead) {
     say("process {} has asked already", process.number);
     process.is_unsure = false;
@@ -194,7 +197,7 @@ void Life::run_calls(Actor& actor, Process& process) {
   process.waiting = report->waiting;
   process.refusals = 0;
   const bool is_wanted = process.asks_ahead || process.may_have_gone_back;
-  if (process.session->state().request && !is_wanted) {
+  if (process.session->state().details->request && !is_wanted) {
     complain("a request is open that nobody wanted");
   }
   say("process {} ran {}, verified {}, replayed {}, refused {}{}", process.number, report->run,
@@ -204,7 +207,7 @@ void Life::run_calls(Actor& actor, Process& process) {
 
 std::vector<OpenCall> Life::own_calls(const Actor& actor, const Process& process) {
   std::vector<OpenCall> calls;
-  for (const auto& [position, open] : process.session->state().open_calls) {
+  for (const auto& [position, open] : process.session->state().details->open_calls) {
     if (store_->ledger().read(actor.id, position)) calls.push_back(open);
   }
   return calls;
@@ -231,7 +234,7 @@ void Life::attend(Actor& actor, Process& process) {
   switch (waiting.what) {
     case Waiting::For::approval:
       // It may have been cancelled with its session since.
-      if (!process.session->state().open_calls.contains(waiting.call)) return;
+      if (!process.session->state().details->open_calls.contains(waiting.call)) return;
       return approve(actor, process, waiting.call);
     case Waiting::For::decision:
       return decide(actor, process, waiting.call);
@@ -288,7 +291,7 @@ Decision Life::truthful(Actor& actor, Process& process, const OpenCall& call) {
 }
 
 void Life::decide(Actor& actor, Process& process, Position call) {
-  const auto& open = process.session->state().open_calls;
+  const auto& open = process.session->state().details->open_calls;
   const auto found = open.find(call);
   if (found == open.end()) return say("call {} was decided meanwhile", call);
   const Decision decision = truthful(actor, process, found->second);

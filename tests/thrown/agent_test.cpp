@@ -28,6 +28,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/state_details.hpp"
 #include "thrown/throwing.hpp"
 
 namespace perdure {
@@ -147,7 +148,7 @@ TEST_F(ThrowingAgent, AProviderThatThrowsIsNamedAndWhatCameOfItRecorded) {
       EXPECT_EQ(money().reserved, 0);
       EXPECT_EQ(money().spent, 0);
       EXPECT_EQ(money().unconfirmed > 0, one.sent > 0) << "nobody knows what was paid";
-      EXPECT_FALSE(state().request);
+      EXPECT_FALSE(state().details->request);
       const Message& last =
           state().transcript.empty() ? user_says("") : state().transcript.back().message;
       EXPECT_EQ(last.is_partial, one.is_partial);

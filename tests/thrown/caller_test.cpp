@@ -110,13 +110,6 @@ TEST(ThrowingCallback, OfASaverUnderTestIsAProblemOfIt) {
   }
 }
 
-TEST(ThrowingCallback, OfAMissingSaverIsIgnored) {
-  for (const Thrown what : all_thrown) {
-    EXPECT_TRUE(saver_or_default(nullptr, "t", [&](std::string_view) { throw_it(what); }));
-  }
-  EXPECT_TRUE(saver_or_default(nullptr, "t", {}));
-}
-
 TEST(ThrowingCallback, OfTheEnvironmentIsAFailureToReadIt) {
   for (const Thrown what : all_thrown) {
     const Environment wayward = [what](const std::string&) -> std::optional<std::string> {

@@ -29,6 +29,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/read.hpp"
+#include "runtime/api/session.hpp"
 #include "thrown/throwing.hpp"
 
 namespace perdure {
@@ -240,7 +241,8 @@ TEST_P(ThrowingPolicy, AVerifyThatThrowsCannotTell) {
 TEST_P(ThrowingPolicy, AnAnswerThatThrowsIsAnError) {
   for (const Thrown what : all_thrown) {
     Tool made{.name = "one"};
-    made.answer = [what](const State&, Position, const Json&) -> SessionAnswer { throw_it(what); };
+    made.answer = answered_by(
+        [what](const State&, Position, const Json&) -> SessionAnswer { throw_it(what); });
     begin({made});
     must(session->record_response(asks_for({{"one", "{}"}})));
 

@@ -11,6 +11,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/session.hpp"
 #include "world/client.hpp"
 #include "world/wire.hpp"
 

@@ -1,14 +1,14 @@
 // The checkpointer of the book's chapter 21, over a store, for a loop of your own.
 //
-// The loop hands in its transcript, its plan and what it spent after a turn, and asks before it
-// runs a tool. A version costs what changed since the one before. A call is claimed on disk before
-// it runs; the same tool and arguments are one operation in a session and its forks, and the second
-// time its result comes back. If its outcome is not known, no caller may run it.
+// The loop hands in its transcript, its plan and what it spent after a turn; a version costs what
+// changed. It asks before it runs a tool: the same tool and arguments are one operation in a session
+// and its forks, whose result comes back the second time, and which may not run while its outcome is
+// unknown.
 //
-// One process at a time has a session: the one that started or loaded it, until it ends the
-// session, or itself. Any method that writes fails as Store::commit does; after `commit_unknown`
-// call it again, after `lease_lost` start or load the session again. Threads: any method from any
-// thread at any time.
+// One process at a time has a session: the one that started or loaded it. Any method that writes
+// also fails as Store::commit does, and with `conflict` if the session must be started or loaded
+// first; after `commit_unknown` call it again, after `lease_lost` start or load the session again.
+// Threads: any method from any thread at any time.
 
 #pragma once
 
@@ -86,9 +86,7 @@ class Checkpointer {
     std::string idempotency_key{};
     EffectClass effect = EffectClass::unsafe;
     CallState state = CallState::in_doubt;
-    /// That caller is live. Else its outcome is not known, unless its state is `intended`: not
-    /// begun.
-    bool is_running = false;
+    bool is_running = false;  ///< That caller is live.
     std::optional<Timestamp> issued_at{};
     std::string why{};  ///< What is known about the doubt.
   };
@@ -110,29 +108,28 @@ class Checkpointer {
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
 
-  /// Makes the session, or takes it up. `opening` is what it begins with (system prompt, first
-  /// question); ignored if the session has messages. Starting one twice is not an error.
-  /// Fails: `lease_held`, and says who has it, where and since when; `conflict` if it has ended or
-  /// is paused; `invalid_argument` if `opening` is no list.
+  /// Makes the session, or takes it up. `opening` (system prompt, first question) is ignored if the
+  /// session has messages. Starting one twice is not an error.
+  /// Fails: `lease_held`, and names the owner; `conflict` if it has ended or is paused;
+  /// `invalid_argument` if `opening` is not a list.
   Result<void> start_session(const SessionId& session, const RawJson& opening = no_messages());
 
   /// Writes what changed, as a version, on disk when it returns.
-  /// Fails: `conflict` if the session was not started or loaded here; `invalid_argument` if the
-  /// transcript is no list, or is empty and was not, or if less was spent than before.
+  /// Fails: `invalid_argument` if the transcript is not a list, or is empty and was not, or if less
+  /// was spent than before.
   Result<Version> save_checkpoint(const SessionId& session, const Content& content);
 
   /// Asks whether the call may run. `MayRun` is on disk when it returns, and given once: not to
   /// another process, and not after a restart.
-  /// Fails: `conflict` if the session was not started or loaded here, or if the business key was
-  /// used with other arguments; `invalid_argument` for a bad name or arguments without a key.
+  /// Fails: `conflict` if the business key was used with other arguments; `invalid_argument` for a
+  /// bad name or arguments without a key.
   Result<Issued> record_tool_call_issued(const SessionId& session, const ToolCall& call);
 
   /// Records the outcome of a call. Only `Failed` and `Never`, which state that nothing happened,
   /// let it be issued again; an exception or a timeout is `Doubtful`. `who` resolves a call in
   /// doubt. The same outcome twice is not an error.
-  /// Fails: `not_found`; `conflict` for another outcome than it has, for `Failed` without `who` of
-  /// a call in doubt, or if the session was not started or loaded here; `invalid_argument` if `who`
-  /// is no name.
+  /// Fails: `not_found`; `conflict` for another outcome than it has, or for `Failed` without `who`
+  /// of a call in doubt; `invalid_argument` if `who` is not a name.
   Result<void> record_tool_call_result(const SessionId& session, Position call,
                                        const ToolOutcome& outcome, const std::string& who = {});
 
@@ -142,23 +139,22 @@ class Checkpointer {
                                                                      const ToolCall& call);
 
   /// What was saved last, and what was written since; takes the session up, unless it has ended or
-  /// is paused. Empty: there is no such session, or nothing in it.
-  /// Fails: `lease_held`, and says who has it, where and since when.
+  /// is paused. Empty: there is no such session, or nothing in it. Fails: `lease_held`.
   Result<std::optional<Loaded>> load_latest(const SessionId& session);
 
   /// Calls of the session without an outcome, oldest first; needs no lease. No such session: none.
   [[nodiscard]] Result<std::vector<Pending>> check_pending_tool_calls(const SessionId& session);
 
   /// Records how the session ended, and gives it up.
-  /// Fails: `conflict` if it was not started or loaded here, or to `completed` or `failed` while a
-  /// call has no outcome; `invalid_argument` for a status that does not end it.
+  /// Fails: `conflict` to `completed` or `failed` while a call has no outcome; `invalid_argument` for
+  /// a status that does not end it.
   Result<void> end_session(const SessionId& session, Status status);
 
  private:
   [[nodiscard]] static const RawJson& no_messages();
 
   struct Parts;
-  // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
+  // Owned alone; its deleter deletes nothing in a forked child.
   std::shared_ptr<Parts> parts_;
 };
 

@@ -1,11 +1,7 @@
-// Checkpoints of a whole state, one after the other: the shape that agent loops know.
-//
-// A thread is a list of checkpoints under a name; a checkpoint holds one state, any JSON object,
-// and never changes. Their order is that of the puts, whatever the wall clock says. Steps are
-// results of work under a thread, by a key: claimed before the work and filled after it, so that it
-// is done once.
-//
-// CheckpointSaver is a seam: saver_checks() tests any class that implements it.
+// Checkpoints of a whole state: the shape that agent loops know. A thread is a list of checkpoints
+// under a name, in the order of the puts; a checkpoint holds one state, any JSON object, and never
+// changes. Steps are results of work under a thread, by a key: claimed before the work and filled
+// after it, so that it is done once. saver_checks() tests any CheckpointSaver.
 
 #pragma once
 
@@ -98,16 +94,15 @@ class CheckpointSaver {
       const std::string& thread_id, const std::optional<std::string>& checkpoint_id = {}) = 0;
 
   /// Keeps a state; it becomes the latest one. With a parent it continues from that checkpoint.
-  /// Fails: `invalid_argument` for a bad thread id, or a state or metadata that is no JSON object;
-  /// `not_found` for a parent the thread does not have; `lease_held` if another process did not let
-  /// go in time; `commit_unknown` if it may be there: get the latest one and compare.
+  /// Fails: `invalid_argument` for a bad thread id, or a state or metadata that is not a JSON object;
+  /// `not_found` for the parent; `lease_held` if another process did not let go in time;
+  /// `commit_unknown` if it may be there: get the latest one and compare.
   [[nodiscard]] virtual Result<Checkpoint> put(const std::string& thread_id, RawJson state,
                                                const std::optional<std::string>& parent_id = {},
                                                const RawJson& metadata = no_metadata()) = 0;
 
-  /// Checkpoints of the thread, newest first, at most `limit`; with `before`, those put earlier. A
-  /// limit below one, and an unknown thread or `before`, give an empty list. Never waits for
-  /// writers.
+  /// Checkpoints of the thread, newest first, at most `limit`; with `before`, those put earlier. An
+  /// unknown thread or `before` gives an empty list. Never waits for writers.
   /// Fails: `invalid_argument` for a bad thread id.
   [[nodiscard]] virtual Result<std::vector<Checkpoint>> list(
       const std::string& thread_id, const std::optional<std::string>& before = {},
@@ -117,9 +112,8 @@ class CheckpointSaver {
   /// Fails: `lease_held` as `put`.
   [[nodiscard]] virtual Result<void> remove(const std::string& thread_id) = 0;
 
-  /// Asks to do a step. Returns the claim, or the step if it was done, or who is doing it. A claim
-  /// ends when it is filled or released, or when its process dies. `fingerprint` identifies the
-  /// work.
+  /// Returns the claim to a step, or the step if it was done, or who is doing it. A claim ends when
+  /// it is filled or released, or when its process dies. `fingerprint` identifies the work.
   /// Fails: `conflict` if the step was done, or is being done, with another fingerprint;
   /// `invalid_argument` for a bad thread id, an empty key or fingerprint.
   [[nodiscard]] virtual Result<ClaimAnswer> claim_step(const std::string& thread_id,
@@ -151,67 +145,20 @@ struct SaverOptions {
   IdSource* ids = &random_ids();
 };
 
-/// Over a store. A thread is a session, so prune, fork, check and backup work on it; its steps are
-/// a second session, `steps:` and the hash of the thread's id. A put is one commit, of what changed
-/// against the state it continues from, and now and then the whole state. A state comes back byte
-/// for byte.
+/// A saver over a store, which it shares with the states that list() gives out. A thread is a session,
+/// so prune, fork, check and backup work on it; its steps are a second session, `steps:` and the hash
+/// of the thread's id. A put is one commit, of what changed against the state it continues from. A
+/// state comes back byte for byte.
 /// - Metadata has at most 16,000 bytes of JSON, a state `body_bytes_max`.
-/// - A thread id is a session id (id.hpp); a put to a session that is no thread is a `conflict`.
-/// - Listed states are fetched when they are read.
-/// - The claim of a process ends with it; where that cannot be seen, not before 16 hours have
-///   passed.
-class StoreSaver : public CheckpointSaver {
- public:
-  /// Shared with the states that list() gives out.
-  explicit StoreSaver(std::shared_ptr<Store> store, const SaverOptions& options = {});
-  ~StoreSaver() override;
-  StoreSaver(const StoreSaver&) = delete;
-  StoreSaver& operator=(const StoreSaver&) = delete;
+/// - A thread id is a session id (id.hpp); a put to a session that is not a thread is a `conflict`.
+/// - The claim of a process ends with it, or after 16 hours where that cannot be seen.
+[[nodiscard]] std::unique_ptr<CheckpointSaver> make_saver(std::shared_ptr<Store> store,
+                                                          const SaverOptions& options = {});
 
-  [[nodiscard]] Result<std::optional<Checkpoint>> get(
-      const std::string& thread_id, const std::optional<std::string>& checkpoint_id = {}) final;
-  [[nodiscard]] Result<Checkpoint> put(const std::string& thread_id, RawJson state,
-                                       const std::optional<std::string>& parent_id = {},
-                                       const RawJson& metadata = no_metadata()) final;
-  [[nodiscard]] Result<std::vector<Checkpoint>> list(const std::string& thread_id,
-                                                     const std::optional<std::string>& before = {},
-                                                     int limit = 10) final;
-  [[nodiscard]] Result<void> remove(const std::string& thread_id) final;
-  [[nodiscard]] Result<ClaimAnswer> claim_step(const std::string& thread_id,
-                                               const std::string& step_key,
-                                               const std::string& fingerprint) final;
-  [[nodiscard]] Result<void> fill_step(const StepClaim& claim, const RawJson& result) final;
-  [[nodiscard]] Result<void> release_step(const StepClaim& claim) final;
-  [[nodiscard]] Result<std::vector<Step>> list_steps(const std::string& thread_id) final;
-
- private:
-  struct Parts;
-  // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
-  std::shared_ptr<Parts> parts_;
-};
-
-/// Lost with the object.
-class InMemorySaver final : public StoreSaver {
- public:
-  explicit InMemorySaver(const SaverOptions& options = {});
-};
-
-class SqliteSaver final : public StoreSaver {
- public:
-  using StoreSaver::StoreSaver;
-
-  /// The path of a file, made if it is not there; `:memory:` is an InMemorySaver.
-  /// Fails: as open_store.
-  [[nodiscard]] static Result<std::unique_ptr<SqliteSaver>> open(const std::string& path,
-                                                                 const SaverOptions& options = {});
-};
-
-/// The saver of a loop that was given a thread id and perhaps a saver: the given one; or none
-/// without a thread id; or an InMemorySaver, and `notice` gets one line: nothing will outlive the
-/// process.
-[[nodiscard]] std::shared_ptr<CheckpointSaver> saver_or_default(
-    std::shared_ptr<CheckpointSaver> given, std::string_view thread_id,
-    const std::function<void(std::string_view)>& notice);
+/// The same over the store in a file, made if it is not there; of `:memory:`, lost with the object.
+/// Fails: as open_store.
+[[nodiscard]] Result<std::unique_ptr<CheckpointSaver>> open_saver(const std::string& path,
+                                                                  const SaverOptions& options = {});
 
 /// Makes an empty saver. Each check asks once.
 using MakeSaver = std::function<std::unique_ptr<CheckpointSaver>()>;

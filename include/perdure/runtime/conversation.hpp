@@ -76,8 +76,7 @@ struct OtherBlock {
 /// A part of a message.
 using Block = std::variant<TextBlock, ReasoningBlock, ToolCallBlock, ToolResultBlock, OtherBlock>;
 
-/// A message of a conversation, of one role and any number of blocks. Its id and its time are given
-/// by the session that appends it.
+/// Its id and its time are given by the session that appends it.
 struct Message {
   std::string id{};
   Role role = Role::user;
@@ -121,7 +120,7 @@ struct Setup {
   bool operator==(const Setup&) const = default;
 };
 
-/// Where a step of a plan is. A blocked step is left out: the plan can be finished without it.
+/// A blocked step is left out: the plan can be finished without it.
 enum class StepStatus : std::uint8_t { pending, in_progress, done, blocked };
 
 [[nodiscard]] std::string_view to_string(StepStatus status);
@@ -162,19 +161,15 @@ struct Plan {
   [[nodiscard]] bool is_ready_to_finish() const;
 };
 
-/// The conversation as a provider may be sent it. A log may stop anywhere: between a call and its
-/// result, in the middle of a response. Here it is made whole by statements that are true, and
-/// always the same for the same log. Of the messages that come back:
+/// The conversation as a provider may be sent it. A log may stop anywhere; here it is made whole by
+/// statements that are true, and always the same for the same log:
 /// - Every tool_call of an assistant's message has exactly one tool_result, in the message right
-///   after it, first and in the order of the calls. A result that is missing is a statement: the
-///   call was not started, or its outcome is unknown.
-/// - No other message has a tool_call or a tool_result; but where a call was answered by "in doubt"
-///   and its outcome came later, that outcome is told as text in its place.
-/// - A call and its result are paired by their turn, so an id that a provider uses in many turns
-///   means another call in each. In one message ids are made different.
-/// - Of a message that was cut off only the text is left, with a mark.
-/// - None is empty.
-/// All else is as it was said, in its order, each message with its id and time.
+///   after it, first and in the order of the calls. In place of a missing one: the call was not
+///   started, or its outcome is unknown.
+/// - No other message has a tool_call or a tool_result. An outcome that came after "in doubt" is
+///   text in its place.
+/// - Calls and results are paired by turn; within one message, ids are made different.
+/// - Of a message that was cut off only the text is left, with a mark. None is empty.
 [[nodiscard]] std::vector<Message> provider_messages(const State& state);
 
 }  // namespace perdure

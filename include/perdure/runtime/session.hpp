@@ -1,17 +1,14 @@
 // A session that this process holds: its state, and the only way to change it; and what other
 // processes may leave in its inbox.
 //
-// Its object has the session's lease, which the runtime renews in the background (runtime.hpp), and
-// is the only one of this process. Every method that writes is one commit: what it says is in the
-// log when it returns, or nothing of it. The state is a fold over the log, the same here as after a
-// resume.
+// The object has the session's lease, and is the only one of this process. Every method that writes
+// is one commit: all that it says is in the log when it returns, or nothing.
 //
-// When another worker has taken over, a write gives `lease_lost` and nothing happens; drop the
-// object then. When a commit's answer was lost it is repeated under the same batch id; if it stays
-// `commit_unknown`, every further write first finds out. After fork(2) the child's copy is of no
-// use: every write gives `closed`, and the parent's goes on.
+// Any write also fails as Store::commit does: `lease_lost` if another worker has taken over: drop
+// the object; `commit_unknown` if it may have happened: every further write first finds out;
+// `closed` in a child of fork(2), while the parent's object goes on.
 //
-// Threads: one at a time. Any write also fails as Store::commit does.
+// Threads: one at a time.
 
 #pragma once
 
@@ -58,8 +55,7 @@ struct Usage {
 struct ResponseExtras {
   std::optional<Plan> plan{};
   /// The request that follows once its calls are answered: written ahead where that costs no sync
-  /// of its own and the budget allows it. `record_request` then states what is really sent and how
-  /// much stays reserved: without a sync, unless more must be reserved or there is input.
+  /// and the budget allows it. `record_request` then states what is really sent and reserved.
   std::optional<RequestSpec> next_request{};
   /// The turn is not over, although no call is asked for: the model is asked again.
   bool goes_on = false;
@@ -104,8 +100,6 @@ class Session {
                        const std::optional<StatusChange>& stands = {});
   Result<Position> set(const Setup& setup);
   Result<Position> set(const Plan& plan);
-  /// The session goes on under another agent: with its digest and its setup.
-  Result<void> set_agent(const AgentChange& change, const Setup& setup);
   /// Returns the new number. Fails: `invalid_argument` for a bad name, or beyond 64 bits.
   Result<std::int64_t> count(const std::string& counter, std::int64_t by = 1);
 
@@ -116,13 +110,6 @@ class Session {
   Result<void> erase_scratch(const std::string& key);
   /// Fails: as Blobs::get.
   [[nodiscard]] Result<std::optional<std::string>> find_scratch(const std::string& key) const;
-  /// Takes in what was edited by hand in the session's folder beneath `root`. Returns what is wrong
-  /// with the folder, in words; empty: nothing is.
-  /// Fails: as Store::commit, Log::read.
-  Result<std::string> read_scratch_folder(const std::string& root);
-  /// The same, and then makes the folder what the log says.
-  Result<std::string> write_scratch_folder(const std::string& root);
-
   /// The user's message, if there is one, and the request about to be made, with its reserved
   /// cost. Make the request when this has returned, not before.
   /// Fails: `conflict`, about "budget", beyond what is available; `conflict` while a request is
@@ -143,10 +130,10 @@ class Session {
   /// Fails: `conflict` if no request is open.
   Result<void> abandon_request(const std::string& why, bool may_be_paid);
 
-  /// Makes the calls that are open and records what came of them; finds out about those that an
+  /// Makes the calls that are open and records their outcomes; finds out about those that an
   /// earlier process left. Returns when all are answered, or when something outside is needed: then
-  /// the session waits, and its row says for what. Asked to stop, it starts no further call, asks
-  /// those that run to stop (CallContext::stop), and records what came of them.
+  /// the session waits. Asked to stop, it starts no further call, asks those that run to stop
+  /// (CallContext::stop), and records what came of them.
   /// Fails: `conflict` in a session that is paused or has ended; `unavailable` if the policy
   /// throws.
   Result<CallsReport> run_calls(const std::stop_token& stop = {});
@@ -166,13 +153,6 @@ class Session {
   /// Fails: `invalid_argument` below zero.
   Result<void> set_budget(std::optional<std::int64_t> micros, const std::string& who,
                           const std::string& why);
-
-  /// A session of its own that works for this one, with a part of this one's budget. Without a
-  /// grant it may spend nothing, or anything if this one has no limit. It shares the scope of
-  /// effects. A child of this session by that id, spawned before, is returned.
-  /// Fails: `conflict`, about "budget", beyond what is available; `conflict` in a session that is
-  /// paused or has ended; `already_exists` for the id of another session; `invalid_argument`.
-  Result<SessionId> spawn(const ChildSpec& spec);
 
   /// Ends the session with a result. A child tells its parent what it spent; the rest of its grant
   /// returns. May be repeated: the parent hears of it once.
@@ -205,12 +185,10 @@ class Session {
   [[nodiscard]] Result<Difference> diff(Point from, Point to) const;
 
   /// Gives the lease up, once attempts that still run have ended, at most after `patience` (empty:
-  /// as long as it takes); any further write gives `lease_lost`. To end a session, set its status
-  /// first.
-  /// Fails: `unavailable` if some still run then, and names the calls that do: it stays held, since
-  /// another owner could make them once more, and can be closed later. A program that must end
-  /// nevertheless ends its process (std::_Exit), and is resumed as after a crash. Else as
-  /// Ownership::release; the lease then ends with this process.
+  /// as long as it takes); any further write gives `lease_lost`. It does not end the session.
+  /// Fails: `unavailable` if some still run then, and names their calls: the session stays held,
+  /// since another owner could make them once more. A program that must end nevertheless ends its
+  /// process (std::_Exit). Else as Ownership::release; the lease then ends with this process.
   Result<void> close(std::optional<Duration> patience = {});
 
   /// Goes on from an old point, in this session: what came after it stays readable, on its own
@@ -226,11 +204,9 @@ class Session {
   std::shared_ptr<SessionParts> parts_;
 };
 
-/// Leaves mail in a session's inbox, from any process, without its lease. The owner takes it in at
-/// the next occasion (Session::take_inbox): it is moved to the log and takes effect in one commit,
-/// once. What comes too late is moved all the same, and changes nothing. `who` and `why` are
-/// recorded. Each method may be repeated under the same id: it counts once. Each fails as
-/// Inbox::post.
+/// Leaves mail in a session's inbox, from any process, without its lease. The owner moves it to the
+/// log (Session::take_inbox), where it takes effect once, or changes nothing if it comes too late.
+/// Each method may be repeated under the same id: it counts once. Each fails as Inbox::post.
 class Mail {
  public:
   /// `store` must outlive it.

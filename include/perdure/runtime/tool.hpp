@@ -1,8 +1,6 @@
-// A tool: what it does to the world, and how the dispatcher may find out.
-//
-// A tool says what it touches, whether it honours our key, how to ask whether it took
-// effect. What a second run of it would mean (the effect class) follows from that and
-// is never declared. A tool that says nothing is `unsafe`.
+// A tool: what it touches, whether it honours our key, how to ask whether it took effect. What a
+// second run of it would mean (the effect class) follows from that and is never declared. A tool
+// that declares nothing is `unsafe`. And the policy of a session: what it does by itself.
 
 #pragma once
 
@@ -29,7 +27,7 @@
 
 namespace perdure {
 
-class Session;
+struct SelfAnswering;
 
 struct SideEffects {
   bool read = false;
@@ -46,28 +44,6 @@ enum class Repeat : std::uint8_t {
   once_per_session,  ///< In one tree of forks and children.
   once_per_store,
 };
-
-[[nodiscard]] std::string_view to_string(Repeat repeat);
-[[nodiscard]] std::optional<Repeat> repeat_from(std::string_view text);
-
-/// A plan that replaces the present one; a note that is set or deleted, of text up to
-/// scratch_inline_bytes_max.
-using SessionChange = std::variant<Plan, ScratchEntry>;
-
-/// The answer to a call that its own session answers: a plan that changes, a note that is kept, a
-/// question that a person has answered. Nothing happens outside the session, so nothing can be in
-/// doubt: the answer is computed from the state when the outcome is recorded, and its changes are
-/// in the same commit. After a crash before that, it is computed again.
-struct SessionAnswer {
-  std::string content{};
-  bool is_error = false;
-  std::vector<SessionChange> changes{};
-};
-
-/// Pure: the same state gets the same answer. It may be called any number of times. If it throws,
-/// the answer is an error.
-using AnswerFunction =
-    std::function<SessionAnswer(const State& state, Position call, const Json& args)>;
 
 /// What a run of a tool knows about itself.
 struct CallContext {
@@ -88,14 +64,12 @@ struct Succeeded {
   std::string content{};  ///< Any bytes.
   bool is_error = false;  ///< It ran, and its answer is that of an error.
 };
-/// States that this run did nothing. If no earlier attempt of the call may have taken effect, the
-/// call has failed, and may be made again. Else it is tried again with the same key where its
-/// effect class allows that, and is in doubt at its limit of attempts.
+/// This run did nothing. If no earlier attempt may have taken effect, the call has failed, and may be
+/// made again. Else it is tried again with the same key where its effect class allows that.
 struct Failed {
   std::string why{};
 };
-/// States that the operation did not happen and will not, whatever became of earlier attempts: the
-/// call has failed.
+/// The operation did not happen and will not, whatever became of earlier attempts: it has failed.
 struct Never {
   std::string why{};
 };
@@ -170,13 +144,12 @@ struct Tool {
   std::function<ToolOutcome(const CallContext&)> run{};
   /// Whether the call took effect. Only reads. Throwing is `CannotTell`.
   std::function<Verdict(const VerifyContext&)> verify{};
-  /// Ends what an earlier attempt may have left running on this machine, for a tool that starts
-  /// something which outlives its process. Called for a call without an outcome before it is
-  /// verified, asked about, told of or resolved; within `verify_timeout`. Nothing left is no error.
-  /// Fails or throws: something may still run; then it is not verified, but asked about or told of.
+  /// Ends what an earlier attempt may have left running on this machine. Called for a call without
+  /// an outcome before it is verified, asked about, told of or resolved; within `verify_timeout`.
+  /// Nothing left is not an error. Fails or throws: something may still run, so it is not verified.
   std::function<Result<void>(const LeftoverContext&)> end_leftovers{};
-  /// Instead of run and verify, for a tool that touches nothing but its session.
-  AnswerFunction answer{};
+  /// Instead of run and verify, for Perdure's own tools that touch nothing but their session.
+  std::shared_ptr<const SelfAnswering> answer{};
 };
 
 /// Nothing but reads: `read_only`. Else honours our key, or answered by its session: `idempotent`.
@@ -199,17 +172,6 @@ class Tools {
   std::map<std::string, Tool, std::less<>> by_name_;
 };
 
-/// Asks the tool of a call that is in doubt whether it took effect, and records the answer; nothing
-/// else. For a person who wants to know before the session continues: a resume asks by itself where
-/// the answer decides what is done. A call that took effect has ended, with the result that was
-/// found. One that did not is made again by Session::run_calls, which asks again and knows whether
-/// an earlier attempt may still take effect.
-/// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt
-/// still runs; `unsupported` if its tool cannot be asked; as Store::commit.
-[[nodiscard]] Result<Verdict> verify_call(Session& session, Position call);
-
-// What a session does by itself, and what it waits for.
-
 /// About a call of which nobody can tell whether it took effect.
 enum class OnDoubt : std::uint8_t {
   ask,  ///< The session waits until somebody resolves it.
@@ -218,8 +180,8 @@ enum class OnDoubt : std::uint8_t {
   tell_model,
 };
 
-/// When a session names its head by itself. Whatever is chosen, everything committed is there
-/// after a crash of the process, and intents are always synced.
+/// When a session names its head by itself. Everything committed survives a crash of the process
+/// whatever is chosen, and intents are always synced.
 struct Cadence {
   enum class At : std::uint8_t {
     turn,    ///< At the end of every turn.
@@ -248,14 +210,13 @@ struct ProposedCall {
 struct Policy {
   OnDoubt on_doubt = OnDoubt::ask;
   /// Whether a call may be made; empty: every call may. Asked when the response is recorded, also
-  /// about unknown tools and arguments that are not JSON; the answer is recorded with the call's
-  /// intent. Asked again before each dispatch after that, where it may only narrow what is
-  /// recorded: what is denied since is not run, and a call that needed approval still needs it. If
-  /// it throws, the call waits unmade, and run_calls fails until it does not.
+  /// about unknown tools and arguments that are not JSON, and again before each dispatch, where it
+  /// may only narrow what was recorded with the call's intent. If it throws, the call waits unmade,
+  /// and run_calls fails until it does not.
   std::function<PermitDecision(const State& state, const ProposedCall& call)> permit{};
   Cadence cadence{};
-  /// A tool that is asked to stop, by whoever runs the calls or because its time is over, is waited
-  /// for so long; then its call is in doubt, until it comes back.
+  /// How long a tool that is asked to stop is waited for; then its call is in doubt, until it comes
+  /// back.
   Duration stop_patience{10'000};
 };
 

@@ -31,6 +31,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/operation.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "runtime/api/worker.hpp"
 #include "store/api/lookup.hpp"
 

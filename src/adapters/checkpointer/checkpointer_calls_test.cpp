@@ -29,6 +29,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "runtime/api/operation.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -94,11 +95,12 @@ TEST_P(CheckpointerCalls, TheKeyIsTheOneTheDispatcherUses) {
   tool.name = "send_email";
   tool.repeat = Repeat::once_per_session;
   const State state = must(read_state(*store, session, Point::head()));
-  const auto operation = must(dispatch::operation_of(tool, json(R"({"to":"ann"})").value(),
-                                                     {.session = "x",
-                                                      .call = 9,
-                                                      .root = session.text(),
-                                                      .root_nonce = state.origin.value().nonce}));
+  const auto operation =
+      must(dispatch::operation_of(tool, json(R"({"to":"ann"})").value(),
+                                  {.session = "x",
+                                   .call = 9,
+                                   .root = session.text(),
+                                   .root_nonce = state.details->origin.value().nonce}));
   const auto answer = std::get<MayRun>(issue(email("ann")));
   EXPECT_EQ(row(answer.call).key, operation.key);
   EXPECT_EQ(answer.key, to_hex(operation.key));

@@ -34,6 +34,7 @@
 #include "runtime/api/commit.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "runtime/api/worker.hpp"
 #include "store/api/seam.hpp"
 

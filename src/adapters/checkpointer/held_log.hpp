@@ -20,6 +20,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/state_details.hpp"
 #include "runtime/api/worker.hpp"
 
 namespace perdure::checkpointing {

@@ -1,5 +1,7 @@
 // Savers over a store: turns on a session, steps, puts and reads.
 
+#include "adapters/api/store_saver.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -19,7 +21,6 @@
 #include "core/api/json_text.hpp"
 #include "core/api/own_process.hpp"
 #include "core/api/raw_json.hpp"
-#include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
@@ -31,6 +32,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit.hpp"
 #include "runtime/api/fields.hpp"
+#include "runtime/api/session.hpp"
 #include "runtime/api/worker.hpp"
 #include "saver/delta.hpp"
 #include "saver/thread_log.hpp"
@@ -774,36 +776,20 @@ Result<std::vector<CheckpointSaver::Step>> StoreSaver::list_steps(const std::str
   return parts_->steps.list(thread_id);
 }
 
-namespace {
-
-Result<std::unique_ptr<Store>> open_for(const std::string& location, const SaverOptions& options) {
-  return open_store(location, {.durability = options.durability,
-                               .write_wait = options.wait,
-                               .clock = options.clock,
-                               .ids = options.ids});
+std::unique_ptr<CheckpointSaver> make_saver(std::shared_ptr<Store> store,
+                                            const SaverOptions& options) {
+  return std::make_unique<StoreSaver>(std::move(store), options);
 }
 
-}  // namespace
-
-// Memory is always there to be opened.
-InMemorySaver::InMemorySaver(const SaverOptions& options)
-    : StoreSaver(open_for("memory:", options).value(), options) {}
-
-Result<std::unique_ptr<SqliteSaver>> SqliteSaver::open(const std::string& path,
-                                                       const SaverOptions& options) {
-  auto store = open_for(path == ":memory:" ? "memory:" : "sqlite:" + path, options);
+Result<std::unique_ptr<CheckpointSaver>> open_saver(const std::string& path,
+                                                    const SaverOptions& options) {
+  auto store = open_store(path == ":memory:" ? "memory:" : "sqlite:" + path,
+                          {.durability = options.durability,
+                           .write_wait = options.wait,
+                           .clock = options.clock,
+                           .ids = options.ids});
   if (!store) return forward(store);
-  return std::make_unique<SqliteSaver>(*std::move(store), options);
-}
-
-std::shared_ptr<CheckpointSaver> saver_or_default(
-    std::shared_ptr<CheckpointSaver> given, std::string_view thread_id,
-    const std::function<void(std::string_view)>& notice) {
-  if (given || thread_id.empty()) return given;
-  const std::string line = "thread " + std::string(thread_id) +
-                           " has no saver: it is kept in memory and is lost with this process";
-  [[maybe_unused]] const auto told = guarded("`notice`", [&] { notice(line); });
-  return std::make_shared<InMemorySaver>();
+  return make_saver(*std::move(store), options);
 }
 
 }  // namespace perdure

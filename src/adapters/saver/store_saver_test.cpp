@@ -1,5 +1,7 @@
 // Savers over a store: what comes back to the byte, what is written, what is refused.
 
+#include "adapters/api/store_saver.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <gtest/gtest.h>
@@ -288,41 +290,27 @@ TEST_F(StoreSaverTest, LimitsAreRefusedBeforeAnythingIsWritten) {
   EXPECT_FALSE(store->sessions().read(thread));
 }
 
-TEST(SaverOrDefault, TellsOnceThatNothingWillSurvive) {
-  std::vector<std::string> notices;
-  const auto notice = [&](std::string_view line) { notices.emplace_back(line); };
-  const auto made = saver_or_default(nullptr, "t", notice);
-  ASSERT_TRUE(made);
-  EXPECT_TRUE(made->put("t", json("{}")));
-  ASSERT_EQ(notices.size(), 1U);
-  EXPECT_EQ(notices[0],
-            "thread t has no saver: it is kept in memory and is lost with this process");
-  EXPECT_EQ(saver_or_default(made, "t", notice), made);
-  EXPECT_EQ(saver_or_default(nullptr, "", notice), nullptr);
-  EXPECT_EQ(notices.size(), 1U);
-}
-
-TEST(SqliteSaver, InMemoryIsMemory) {
-  const auto saver = SqliteSaver::open(":memory:").value();
+TEST(OpenSaver, InMemoryIsMemory) {
+  const auto saver = open_saver(":memory:").value();
   EXPECT_TRUE(saver->put("t", json("{}")));
   EXPECT_TRUE(saver->get("t").value());
 }
 
-TEST(SqliteSaver, SaysWhyItCannotOpen) {
-  const auto saver = SqliteSaver::open("/nowhere/at/all.db");
+TEST(OpenSaver, SaysWhyItCannotOpen) {
+  const auto saver = open_saver("/nowhere/at/all.db");
   ASSERT_FALSE(saver);
   EXPECT_EQ(saver.error().code, ErrorCode::unavailable);
 }
 
-TEST(SqliteSaver, KeepsEverythingWhenItIsOpenedAgain) {
+TEST(OpenSaver, KeepsEverythingWhenItIsOpenedAgain) {
   const TempFolder folder;
   {
-    const auto saver = SqliteSaver::open(folder.file("s.db")).value();
+    const auto saver = open_saver(folder.file("s.db")).value();
     for (int turn = 1; turn <= 30; ++turn) ASSERT_TRUE(saver->put("t", json(window(0, turn))));
     const auto claim = saver->claim_step("t", "k", "f").value();
     ASSERT_TRUE(saver->fill_step(std::get<CheckpointSaver::StepClaim>(claim), json("1")));
   }
-  const auto saver = SqliteSaver::open(folder.file("s.db")).value();
+  const auto saver = open_saver(folder.file("s.db")).value();
   const auto all = saver->list("t", {}, 100).value();
   ASSERT_EQ(all.size(), 30U);
   for (int turn = 30; turn >= 1; --turn) {

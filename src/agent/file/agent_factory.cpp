@@ -30,6 +30,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "runtime/api/session.hpp"
 #include "tools/check/paths.hpp"
 #include "tools/secret_ref.hpp"
 

@@ -30,6 +30,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure::agent_file {
 namespace {

@@ -31,6 +31,8 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/read.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -158,7 +160,7 @@ Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver
                                std::move(input));
   if (spec.scratchpad_folder.empty()) return report;
   // The log has the notes; that they are files too is no reason to fail.
-  auto written = session_.write_scratch_folder(spec.scratchpad_folder);
+  auto written = write_scratch_folder(session_, spec.scratchpad_folder);
   if (report) report->scratchpad_problem = written ? *std::move(written) : written.error().message;
   return report;
 }
@@ -204,10 +206,10 @@ Result<AgentSession> Agent::begin(SessionSpec session) {
 
 Result<void> Agent::agree(const SessionId& id, const ResumeOptions& options) {
   if (spec_->digest.empty()) return {};
-  auto is_ours = runtime_->is_of(id, spec_->digest);
+  auto is_ours = is_of(services_->store, id, spec_->digest);
   if (!is_ours) return forward(is_ours);
   if (*is_ours) return {};
-  auto before = runtime_->origin_of(id);
+  auto before = origin_of(services_->store, id);
   if (!before) return forward(before);
   auto agreed = agreed_changes(*spec_, before->value_or(Origin{}), options);
   if (*before && !agreed) return forward(agreed);
@@ -224,20 +226,20 @@ Result<ResumedAgent> Agent::resume(const SessionId& id, const ResumeOptions& opt
       auto whole = check_whole(services_->store, session.id(), session.state());
       if (!whole) return whole;
     }
-    auto agreed = agreed_changes(*spec_, *session.state().origin, options);
+    auto agreed = agreed_changes(*spec_, *session.state().details->origin, options);
     if (!agreed) return forward(agreed);
     changed = *std::move(agreed);
     if (changed.empty()) return {};
-    return session.set_agent(
-        {.agent_digest = spec_->digest, .parts = changed, .who = options.accepted_by},
-        spec_->setup);
+    return set_agent(session,
+                     {.agent_digest = spec_->digest, .parts = changed, .who = options.accepted_by},
+                     spec_->setup);
   };
   auto resumed = runtime_->resume(
       id, {.wait = options.wait, .stop = options.stop, .runs_calls = false, .prepare = prepare});
   if (!resumed) return forward(resumed);
   Result<std::string> problem;
   if (!spec_->scratchpad_folder.empty()) {
-    problem = resumed->session.read_scratch_folder(spec_->scratchpad_folder);
+    problem = read_scratch_folder(resumed->session, spec_->scratchpad_folder);
   }
   if (!problem) return forward(problem);
   return ResumedAgent{

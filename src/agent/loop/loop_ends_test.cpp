@@ -18,6 +18,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -80,7 +81,7 @@ TEST_F(LoopEndsTest, PastItsTimeItWaits) {
 
   EXPECT_EQ(run("look").stop, TurnStop::deadline);
   EXPECT_THAT(row().wait_reason, HasSubstr("deadline"));
-  EXPECT_FALSE(state().request);
+  EXPECT_FALSE(state().details->request);
   EXPECT_EQ(go_on().stop, TurnStop::completed) << "time begins anew";
 }
 

@@ -22,6 +22,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -146,8 +147,8 @@ TEST_F(LoopMoneyTest, WhatIsReservedWhenARequestIsSentIsWhatItCanCostAndItsDiges
   on_sent = [&](const PreparedRequest& request) {
     ++requests;
     EXPECT_EQ(money().reserved, most_of(request)) << "request " << requests;
-    ASSERT_TRUE(state().request);
-    EXPECT_EQ(state().request->request.digest, request.digest) << "request " << requests;
+    ASSERT_TRUE(state().details->request);
+    EXPECT_EQ(state().details->request->request.digest, request.digest) << "request " << requests;
   };
 
   run("go");

@@ -26,6 +26,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -125,7 +126,7 @@ TEST_F(LoopTest, WhatIsForbiddenIsRefusedAndWhatIsAskedAboutWaits) {
   EXPECT_EQ(report.stop, TurnStop::waiting);
   ASSERT_TRUE(report.waiting);
   EXPECT_EQ(runs["look"] + runs["pay"], 0);
-  EXPECT_FALSE(state().request) << "what was written ahead is withdrawn";
+  EXPECT_FALSE(state().details->request) << "what was written ahead is withdrawn";
 
   must(Mail(*store, *id).approve(mint<MessageTag>(ids), report.waiting->call, true, "ann", "ok"));
   restart();

@@ -25,6 +25,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/session.hpp"
 #include "text/wording.hpp"
 
 namespace perdure {

@@ -41,6 +41,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "store/api/limits.hpp"
 
 namespace perdure::loop {
@@ -134,9 +135,10 @@ TurnStop stop_for(const Waiting& waiting) {
 
 // Somebody was asked about a call, and it is theirs to say.
 bool waits_for_a_word(const State& state) {
-  return std::ranges::any_of(state.open_calls, [&](const auto& placed) {
+  return std::ranges::any_of(state.details->open_calls, [&](const auto& placed) {
     const OpenCall& call = placed.second;
-    return call.attempts == 0 && state.approvals.find(call.call, call.args_digest) != nullptr;
+    return call.attempts == 0 &&
+           state.details->approvals.find(call.call, call.args_digest) != nullptr;
   });
 }
 
@@ -284,7 +286,7 @@ class Turn {
                   fmt::format("the session is {}: reopen it first", to_string(session.status())));
     }
     // A run before this one could not record the response.
-    if (state().request) {
+    if (state().details->request) {
       if (auto given_up = session.abandon_request("its response was not recorded", true);
           !given_up) {
         return given_up;
@@ -302,7 +304,7 @@ class Turn {
   // "No, don't!" must not come after what it is about.
   [[nodiscard]] Result<void> put_input_first() {
     Session& session = parts_.session;
-    if (!input_ || state().open_calls.empty()) return {};
+    if (!input_ || state().details->open_calls.empty()) return {};
     if (session.status() == Status::waiting && waits_for_a_word(state())) return {};
     auto cancelled = session.cancel_calls(
         "the turn was interrupted before it, and the user has said something since", input_);
@@ -321,7 +323,7 @@ class Turn {
   [[nodiscard]] Stepped step() {
     if (auto ending = look_around(); !ending || *ending) return ending;
     // A session that has ended is only looked at.
-    if (!has_ended(parts_.session.status()) && !state().open_calls.empty()) {
+    if (!has_ended(parts_.session.status()) && !state().details->open_calls.empty()) {
       if (auto ending = run_calls(); !ending || *ending) return ending;
       // They may have taken long.
       if (auto ending = look_around(); !ending || *ending) return ending;
@@ -346,7 +348,7 @@ class Turn {
     }
     if (!is_stopped()) return std::nullopt;
     // Nothing is begun any more; what was about to begin is recorded as not begun.
-    if (status != Status::completed && !state().open_calls.empty()) return run_calls();
+    if (status != Status::completed && !state().details->open_calls.empty()) return run_calls();
     return stopped();
   }
 
@@ -533,7 +535,7 @@ class Turn {
   [[nodiscard]] Result<TurnReport> end(const Ending& ending) {
     Session& session = parts_.session;
     // Written ahead, and never made.
-    if (state().request) {
+    if (state().details->request) {
       if (auto given_up = session.abandon_request("it was not made", false); !given_up) {
         return forward(given_up);
       }

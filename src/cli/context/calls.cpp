@@ -8,16 +8,17 @@
 
 #include "context/command_context.hpp"
 #include "context/sessions.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure::cli {
 namespace {
 
 // Without a state, because it cannot be read, the session's status alone tells whether anybody was asked.
 bool is_asked(const Call& call, const SessionSummary& session, const State* state) {
-  const bool is_known = state != nullptr && state->open_calls.contains(call.position);
+  const bool is_known = state != nullptr && state->details->open_calls.contains(call.position);
   if (!is_known) return session.status == Status::waiting;
-  const OpenCall& open = state->open_calls.at(call.position);
-  const Approval* word = state->approvals.find(open.call, open.args_digest);
+  const OpenCall& open = state->details->open_calls.at(call.position);
+  const Approval* word = state->details->approvals.find(open.call, open.args_digest);
   return word != nullptr && word->decision == ApprovalDecision::asked;
 }
 
@@ -90,8 +91,8 @@ std::string_view to_string(Need need) {
 }
 
 const OpenCall* find_open_call(const State& state, Position call) {
-  const auto open = state.open_calls.find(call);
-  return open == state.open_calls.end() ? nullptr : &open->second;
+  const auto open = state.details->open_calls.find(call);
+  return open == state.details->open_calls.end() ? nullptr : &open->second;
 }
 
 Result<std::vector<PendingCall>> read_pending(Store& store, const std::optional<SessionId>& only,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "context/command_context.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure::cli {
 

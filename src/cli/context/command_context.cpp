@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "core/api/text.hpp"
+#include "runtime/api/state_details.hpp"
 #include "store/api/location.hpp"
 
 namespace perdure::cli {
@@ -306,7 +307,7 @@ RunVerb on_store(StoreVerb run) {
 
 std::vector<Position> damaged_places(const State& state) {
   std::vector<Position> places;
-  for (const Skipped& skipped : state.skipped) {
+  for (const Skipped& skipped : state.details->skipped) {
     if (skipped.reason == SkipReason::damaged) places.push_back(skipped.position);
   }
   return places;

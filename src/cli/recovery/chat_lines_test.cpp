@@ -12,6 +12,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/log.hpp"
 #include "recovery/terminal_input.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -62,7 +63,7 @@ TEST(GivenWord, IsTheLastOne) {
   fixture.fill();
   const SessionId id = must(SessionId::parse("ses_8e1f00"));
   Session session = fixture.hold(id);
-  const Position call = session.state().open_calls.begin()->first;
+  const Position call = session.state().details->open_calls.begin()->first;
   must(Mail(fixture.store(), id)
            .approve(must(MessageId::parse("msg_before")), call, true, "bob", "go ahead"));
 
@@ -78,7 +79,7 @@ TEST(GivenWord, OverrulesADenialOnlyIfItSaysSo) {
   fixture.fill();
   const SessionId id = must(SessionId::parse("ses_8e1f00"));
   Session session = fixture.hold(id);
-  const Position call = session.state().open_calls.begin()->first;
+  const Position call = session.state().details->open_calls.begin()->first;
   must(Mail(fixture.store(), id)
            .approve(must(MessageId::parse("msg_before")), call, false, "ben", "too much"));
 

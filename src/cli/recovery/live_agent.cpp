@@ -20,6 +20,7 @@
 #include "perdure/agent/provider.hpp"
 #include "recovery/recovery_report.hpp"
 #include "recovery/turn_watch.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure::cli {
 namespace {

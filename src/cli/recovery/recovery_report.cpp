@@ -15,6 +15,8 @@
 #include "perdure/agent/agent_file.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "recovery/live_agent.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -84,8 +86,8 @@ Result<AgentSpec> read_agent(CommandContext& context, const SessionSummary& row,
   auto file = load_agent(*source, context.io().environment);
   if (!file) return forward(file);
   run.rule = file->on_change;
-  if (state.origin && !state.origin->agent_digest.empty()) {
-    run.changed = changed_parts(state.origin->agent_digest, agent_digest(*file));
+  if (state.details->origin && !state.details->origin->agent_digest.empty()) {
+    run.changed = changed_parts(state.details->origin->agent_digest, agent_digest(*file));
   }
   const ProcessIo& io = context.io();
   return make_agent_spec(*file, {.environment = io.environment, .state_folder = state_folder(io)},
@@ -111,7 +113,8 @@ Result<DryRun> look_ahead(CommandContext& context, Store& store, const SessionSu
   if (!mails) return forward(mails);
   run.inbox = mails->size();
   run.owes_an_answer = !state->transcript.empty() &&
-                       state->transcript.back().message.role == Role::user && !state->request;
+                       state->transcript.back().message.role == Role::user &&
+                       !state->details->request;
   return run;
 }
 
@@ -184,7 +187,7 @@ void tell_again(CommandContext& context, const RecoveryReport& report) {
     line += fmt::format("{}{}{}", line.empty() ? "" : "; ", names, how);
   };
   if (report.lost_a_response) add("the model", ", whose answer was lost, is asked again");
-  const std::vector<PlannedCall>& calls = report.plan.calls;
+  const std::vector<PlannedCall>& calls = plan_of(report).calls;
   add(names_of(calls, has(CallAction::run_again)), "");
   add(names_of(calls, has(CallAction::verify)), " is first asked whether it took effect");
   tell(context, "Run again:", line.empty() ? "nothing." : line + ".");
@@ -289,8 +292,8 @@ void tell_recovery(CommandContext& context, const ResumedSession& taken) {
   }
   tell_damage(context, session.state());
   tell_again(context, report);
-  tell_not_made(context, report.plan.calls);
-  tell_doubt(context, report.plan);
+  tell_not_made(context, plan_of(report).calls);
+  tell_doubt(context, plan_of(report));
 }
 
 Json recovery_json(const ResumedSession& taken) {
@@ -300,7 +303,7 @@ Json recovery_json(const ResumedSession& taken) {
                       {"lost_a_response", report.lost_a_response},
                       {"took_ms", taken.took.count()},
                       {"changed", as_json(taken.resumed.changed)},
-                      {"left", planned_json(report.plan.calls)}};
+                      {"left", planned_json(plan_of(report).calls)}};
 }
 
 }  // namespace perdure::cli

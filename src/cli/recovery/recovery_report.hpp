@@ -5,6 +5,7 @@
 
 #include "context/command_context.hpp"
 #include "recovery/live_agent.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure::cli {
 

@@ -22,6 +22,7 @@
 
 #include "context/calls.hpp"
 #include "context/command_context.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -359,7 +360,7 @@ Result<void> give_word(Session& session, Position call, const GivenWord& word,
   if (auto heard = session.take_inbox(); !heard) return forward(heard);
   const OpenCall* const open = find_open_call(session.state(), call);
   const Approval* const before =
-      open == nullptr ? nullptr : session.state().approvals.find(call, open->args_digest);
+      open == nullptr ? nullptr : session.state().details->approvals.find(call, open->args_digest);
   const bool is_denied = before != nullptr && before->decision == ApprovalDecision::refused;
   // An answer to a question makes no call.
   if (!is_denied || !word.allow || asks_people(open->tool)) {

@@ -19,6 +19,8 @@
 #include "recovery/live_agent.hpp"
 #include "recovery/recovery_report.hpp"
 #include "runtime/api/read.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure::cli {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure::cli {
 

@@ -19,6 +19,7 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -131,7 +132,7 @@ Json scratchpad_value(const State& state) {
 
 Json open_calls_value(const State& state) {
   Json::Array calls;
-  for (const auto& [position, call] : state.open_calls) {
+  for (const auto& [position, call] : state.details->open_calls) {
     calls.push_back(Json::Object{{"position", position},
                                  {"tool", call.tool},
                                  {"args", std::string(args_of(state, call).value_or(""))},
@@ -410,7 +411,7 @@ Json state_json(const State& state) {
                       {"scratchpad", scratchpad_value(state)},
                       {"open_calls", open_calls_value(state)},
                       {"channels", channels_value(state)},
-                      {"skipped", state.skipped.size()}};
+                      {"skipped", state.details->skipped.size()}};
 }
 
 std::string text_in(const Json& object, std::string_view member) {

@@ -22,6 +22,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "runtime/api/state_details.hpp"
 #include "screen/screen.hpp"
 // IWYU pragma: end_exports
 

@@ -2,6 +2,7 @@
 
 #include "context/calls.hpp"
 #include "context/decisions.hpp"
+#include "runtime/api/state_details.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -2,6 +2,7 @@
 
 #include <ranges>
 
+#include "runtime/api/session.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

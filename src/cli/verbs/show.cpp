@@ -7,6 +7,7 @@
 #include "perdure/agent/agent.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {
@@ -69,8 +70,8 @@ std::int64_t unconfirmed_of(Store& store, const SessionSummary& row, const State
   const bool is_held = row.holder && row.holder->alive;
   if (is_held || totals.reserved == 0) return totals.unconfirmed;
   std::int64_t unsent = 0;
-  if (state.request) {
-    const Request& request = state.request->request;
+  if (state.details->request) {
+    const Request& request = state.details->request->request;
     const auto is_unsent = is_known_unsent(store, request);
     const auto open = state.budget.reservations.find(request.reservation);
     const bool is_free = is_unsent && *is_unsent && open != state.budget.reservations.end();
@@ -156,7 +157,7 @@ Result<Exit> run_show(CommandContext& context, Store& store, const SessionSummar
   Standings standings{.row = row, .pending = *std::move(pending), .mails = mails->size()};
   // What cannot be read may have been said, and nothing is known of its cost.
   const auto state = read_state(store, row.id, {});
-  standings.has_messages = !state || !state->transcript.empty() || !state->skipped.empty();
+  standings.has_messages = !state || !state->transcript.empty() || !state->details->skipped.empty();
   standings.is_cost_known = state && !has_unknown_cost(*state);
   if (state) standings.unconfirmed = unconfirmed_of(store, row, *state);
   write_document(context, standings);

@@ -5,6 +5,7 @@
 #include "context/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "recovery/live_agent.hpp"
+#include "runtime/api/session.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <cstddef>
+#include <forward_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,25 @@ struct RawMember {
 
 /// As split_object, for the elements of an array.
 [[nodiscard]] Result<std::vector<std::string_view>> split_array(std::string_view text);
+
+/// A value inside a text that was read once.
+struct RawPart {
+  std::string_view key{};    ///< Of a member, without quotes and escapes.
+  std::string_view value{};  ///< A slice of the text.
+  std::size_t end = 0;       ///< Its own parts are those between it and this index.
+  bool is_taken = false;     ///< For what goes through the parts.
+};
+
+/// An object with the parts of its parts: split_object, level by level, would read what lies inside
+/// once for each level around it. First the object itself, then its parts, each before its own. An
+/// array has parts if it begins with an object; the elements of others are many and small.
+struct RawParts {
+  std::vector<RawPart> list{};
+  std::forward_list<std::string> keys{};  ///< Those that were written with escapes.
+};
+
+/// Fails: as split_object.
+[[nodiscard]] Result<RawParts> read_parts(std::string_view text);
 
 /// Writes one object, member by member.
 class ObjectWriter {

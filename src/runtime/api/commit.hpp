@@ -15,6 +15,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 

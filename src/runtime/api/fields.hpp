@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -120,6 +121,10 @@ class Reader {
 
   /// Both must outlive this; `what` names the value in errors: "message".
   Reader(std::string_view text, std::string_view what);
+  /// Of a value inside the one that `outer` reads.
+  Reader(Reader& outer, std::size_t part, std::string_view what);
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
 
   // Each takes what the Writer makes of such a field.
   void operator()(std::string_view key, std::string& out);
@@ -133,19 +138,11 @@ class Reader {
   void operator()(std::string_view key, Numbers& out);
   template <Shaped Value>
   void operator()(std::string_view key, Value& out) {
-    const auto raw = take(key);
-    if (!raw) return;
-    auto part = read<Value>(*raw);
-    if (!part) return fail_with(std::move(part).error());
-    out = *std::move(part);
+    if (const auto part = take_part(key)) read_part(*part, out);
   }
   template <Shaped Value>
   void operator()(std::string_view key, std::vector<Value>& out) {
-    for (const std::string_view element : take_array(key, "an array")) {
-      auto part = read<Value>(element);
-      if (!part) return fail_with(std::move(part).error());
-      out.push_back(*std::move(part));
-    }
+    for (const std::size_t element : take_objects(key)) read_part(element, out.emplace_back());
   }
   template <class Value>
   void operator()(std::string_view key, std::optional<Value>& out) {
@@ -182,17 +179,27 @@ class Reader {
   /// What was read fits, or the value is refused.
   void expect(bool fits, std::string_view key, std::string_view expected);
   [[nodiscard]] bool has(std::string_view key) const;
+  /// The text of the object.
+  [[nodiscard]] std::string_view whole() const;
 
   /// The members that nobody took. Fails: with what was remembered.
   [[nodiscard]] Result<Unknown> finish();
 
  private:
+  template <Shaped Value>
+  void read_part(std::size_t part, Value& out);
+
+  void look_at_members();
   std::optional<std::string_view> take(std::string_view key);
-  std::vector<std::string_view> take_array(std::string_view key, std::string_view expected);
+  std::optional<std::size_t> take_part(std::string_view key);
+  std::vector<std::size_t> take_objects(std::string_view key);
+  [[nodiscard]] const RawPart* find(std::string_view key) const;
   void fail_with(Error error);
 
   std::string_view what_;
-  std::vector<RawMember> members_;
+  RawParts own_;     ///< Empty in a reader of a value inside another one.
+  RawParts* parts_;  ///< Of the whole text. A member that was taken has no value.
+  std::size_t self_ = 0;
   bool has_exact_ = false;  ///< Some key ends in "_base64" or "_text".
   std::optional<Error> failed_;
 };
@@ -206,12 +213,12 @@ std::string write_rest(Writer& writer, const Value& value) {
 }
 
 template <Shaped Value>
-Result<Value> read_rest(Reader& reader, Value value = {}) {
+Result<void> read_rest(Reader& reader, Value& value) {
   fields(reader, value);
   auto unknown = reader.finish();
   if (!unknown) return forward(unknown);
   value.unknown = *std::move(unknown);
-  return value;
+  return {};
 }
 
 /// A type that is not one list of fields has functions `write_whole` and `read_whole` instead of
@@ -226,16 +233,28 @@ std::string write(const Value& value) {
   }
 }
 
+template <Shaped Value>
+Result<void> read_from(Reader& reader, Value& value) {
+  if constexpr (requires { read_whole(reader, value); }) {
+    return read_whole(reader, value);
+  } else {
+    return read_rest(reader, value);
+  }
+}
+
+template <Shaped Value>
+void Reader::read_part(std::size_t part, Value& out) {
+  Reader reader(*this, part, shape_name(out));
+  if (auto read = read_from(reader, out); !read) fail_with(std::move(read).error());
+}
+
 /// Fields without a member are those of `value`.
 /// Fails: `invalid_argument` for text that is no such value; `unsupported` for a newer version.
 template <Shaped Value>
 Result<Value> read(std::string_view text, Value value) {
-  if constexpr (requires { read_whole(text, value); }) {
-    return read_whole(text, value);
-  } else {
-    Reader reader(text, shape_name(value));
-    return read_rest(reader, std::move(value));
-  }
+  Reader reader(text, shape_name(value));
+  if (auto read = read_from(reader, value); !read) return forward(read);
+  return value;
 }
 
 /// The word that a table of pairs has for a value.

@@ -12,6 +12,7 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 

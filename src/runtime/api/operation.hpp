@@ -28,6 +28,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure::dispatch {
 

@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -28,6 +29,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 
@@ -196,6 +198,15 @@ struct BudgetEntry {
 /// The origin of a session that has effects of its own.
 [[nodiscard]] Origin root_origin(const SessionId& session, IdSource& ids);
 
+/// From here on the session has another agent.
+struct AgentChange {
+  std::string agent_digest{};
+  std::vector<std::string> parts{};  ///< Names of what has changed.
+  std::string who{};                 ///< Allowed the session to continue; empty: nothing to allow.
+  Unknown unknown{};
+  bool operator==(const AgentChange&) const = default;
+};
+
 [[nodiscard]] std::string to_json(const Origin& origin);
 [[nodiscard]] std::string to_json(const AgentChange& change);
 
@@ -255,6 +266,15 @@ struct ChildSpawn {
 // `delete` with `{"key"}`; `"by"` names the author if it was not the agent. The store keeps a blob for
 // the entry whose body is its reference, and does not look into JSON: a writer that sets a key to a
 // blob writes a second entry beside it, kind `blob`, whose body is `Body::from_blob`.
+
+/// A change of the scratchpad.
+struct ScratchEntry {
+  std::string key{};                    ///< 1 to 128 of A-Z, a-z, 0-9, `_` and `-`.
+  std::optional<ScratchValue> value{};  ///< Empty: the key is deleted.
+  std::string by{};                     ///< "outside": edited by hand; empty: the session itself.
+  Unknown unknown{};
+  bool operator==(const ScratchEntry&) const = default;
+};
 
 /// Longer values are blobs.
 inline constexpr std::size_t scratch_inline_bytes_max = std::size_t{16} << 10U;

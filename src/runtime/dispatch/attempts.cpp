@@ -28,6 +28,8 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/operation.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "store/api/lookup.hpp"
 #include "writer/session_writer.hpp"
 
@@ -79,8 +81,9 @@ std::optional<ToolOutcome> outcome_of(Attempt<Result<ToolOutcome>>& attempt, Dur
 Ended not_begun() { return {.outcome = Failed{"it was not started: the run was stopped"}}; }
 
 Result<std::int64_t> key_generation(const SessionWriter& writer, const CallView& call) {
-  const auto open = writer.state().open_calls.find(call.call());
-  const bool is_begun = open != writer.state().open_calls.end() && open->second.attempts > 0;
+  const auto open = writer.state().details->open_calls.find(call.call());
+  const bool is_begun =
+      open != writer.state().details->open_calls.end() && open->second.attempts > 0;
   if (is_begun) return open->second.key_generation;
   auto others = others_of(writer.deps().store, call);
   if (!others) return forward(others);

@@ -23,6 +23,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -257,7 +258,8 @@ TEST_P(AttemptsTest, ThatDoNotStopWhenAskedAreInDoubt) {
   EXPECT_EQ(must(session->run_calls(stop.get_token())).in_doubt, 1U);
 
   EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
-  EXPECT_EQ(session->state().open_calls.begin()->second.doubt, "it was asked to stop, and did not");
+  EXPECT_EQ(session->state().details->open_calls.begin()->second.doubt,
+            "it was asked to stop, and did not");
   goes_on.set_value();
   session.reset();  // Waits for it.
 }

@@ -29,6 +29,8 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "store/api/seam.hpp"
 #include "writer/session_writer.hpp"
 
@@ -52,7 +54,7 @@ Result<bool> has_intent(Store& store, const SessionId& session, const OpenCall& 
 Result<std::vector<CallView>> open_calls(Store& store, const SessionId& session, const State& state,
                                          const Tools& tools) {
   std::vector<CallView> calls;
-  for (const auto& [position, open] : state.open_calls) {
+  for (const auto& [position, open] : state.details->open_calls) {
     auto row = store.ledger().read(session, position);
     if (!row && row.error().code == ErrorCode::not_found) continue;
     if (!row) return forward(row);
@@ -82,7 +84,7 @@ bool is_settled(CallState state) {
 }
 
 Result<bool> has_unanswered(Store& store, const SessionId& session, const State& state) {
-  for (const auto& [position, open] : state.open_calls) {
+  for (const auto& [position, open] : state.details->open_calls) {
     if (open.is_told) continue;
     auto row = store.ledger().read(session, position);
     if (row) return true;
@@ -295,7 +297,8 @@ void Records::dispatch(const CallView& call, std::int64_t key_generation, bool n
                                          .worker = writer_.lease().worker.text(),
                                          .key_generation = key_generation,
                                          .none_landed = none_landed})));
-  const Approval* const word = writer_.state().approvals.find(call.call(), call.open.args_digest);
+  const Approval* const word =
+      writer_.state().details->approvals.find(call.call(), call.open.args_digest);
   if (word != nullptr && word->decision == ApprovalDecision::given) {
     Approval used = *word;
     used.decision = ApprovalDecision::used;

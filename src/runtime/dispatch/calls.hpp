@@ -21,6 +21,8 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/operation.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {

@@ -16,6 +16,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -48,7 +49,7 @@ TEST_P(CancelTest, TheyAreCancelledTogetherWithWhatTheUserSaid) {
 
   EXPECT_EQ(last_call().state, CallState::cancelled);
   EXPECT_EQ(must(store->sessions().read(id)).head, before + 2) << "the result and the input";
-  EXPECT_TRUE(session->state().open_calls.empty());
+  EXPECT_TRUE(session->state().details->open_calls.empty());
   EXPECT_THAT(result_of(2, 1), HasSubstr("not started: the user interrupted"));
   EXPECT_EQ(text_of(session->state().transcript.back().message), "No!");
   must(session->run_calls());
@@ -121,7 +122,7 @@ TEST_P(StoppedReadTest, EndsWithItsCancelledSession) {
   must(session->set_status({.status = Status::cancelled}));
   EXPECT_EQ(state_of(first_call()), CallState::failed);
   EXPECT_EQ(attention(), 0);
-  EXPECT_TRUE(session->state().open_calls.empty());
+  EXPECT_TRUE(session->state().details->open_calls.empty());
 }
 
 TEST_P(StoppedReadTest, EndsWithWhatTheUserSaysInstead) {

@@ -32,6 +32,8 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/operation.hpp"
 #include "runtime/api/read.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "store/api/lookup.hpp"
 #include "writer/session_writer.hpp"
 
@@ -251,7 +253,7 @@ bool may_have_taken_effect(const Call& call) {
 // What a fork shares with its parent is told to its model, too; it blocks until the parent knows.
 Result<std::optional<std::string>> find_block(const FactSource& source, const CallView& call) {
   if (call.is_read_only()) return std::nullopt;  // It can repeat nothing.
-  for (const auto& [position, other] : source.state.open_calls) {
+  for (const auto& [position, other] : source.state.details->open_calls) {
     if (position == call.call() || other.tool != call.open.tool) continue;
     const bool by_arguments = call.tool->blocking == Blocking::same_arguments;
     if (by_arguments && other.args_digest != call.open.args_digest) continue;
@@ -414,7 +416,7 @@ Result<std::vector<Call>> find_inherited_doubts(Store& store, const SessionSumma
                                                 const State& state) {
   std::vector<Call> inherited;
   std::vector<SessionId> line{fork.id};
-  while (!state.open_calls.empty()) {
+  while (!state.details->open_calls.empty()) {
     auto parent = forked_from(store, line);
     if (!parent) return forward(parent);
     if (!*parent) break;
@@ -425,7 +427,7 @@ Result<std::vector<Call>> find_inherited_doubts(Store& store, const SessionSumma
     if (!calls) return forward(calls);
     for (Call& call : *calls) {
       const bool is_shared =
-          call.position <= (*parent)->position && state.open_calls.contains(call.position);
+          call.position <= (*parent)->position && state.details->open_calls.contains(call.position);
       if (is_shared) inherited.push_back(std::move(call));
     }
   }
@@ -455,7 +457,7 @@ Result<CallFacts> read_facts(const FactSource& source, CallView view) {
                   .now = source.now};
   const CallView& call = facts.call;
   facts.permission = call.open.permission;
-  if (const auto* word = source.state.approvals.find(call.call(), call.open.args_digest)) {
+  if (const auto* word = source.state.details->approvals.find(call.call(), call.open.args_digest)) {
     facts.approval = *word;
   }
   auto now = permission_now(source, call);
@@ -523,7 +525,7 @@ Result<RecoveryPlan> plan_recovery(Store& store, const SessionSummary& row, cons
   const Tools no_tools;
   const Tools& tools = rules.tools != nullptr ? *rules.tools : no_tools;  // Views point into it.
   // What the log does not have open is open only if its intent could not be read.
-  if (!state.open_calls.empty() || !state.skipped.empty() || row.attention > 0) {
+  if (!state.details->open_calls.empty() || !state.details->skipped.empty() || row.attention > 0) {
     auto views = dispatch::unsettled_views(source, tools);
     if (!views) return forward(views);
     for (dispatch::CallView& view : *views) {

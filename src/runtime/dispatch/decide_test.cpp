@@ -13,6 +13,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure::dispatch {
 namespace {
@@ -128,7 +129,7 @@ TEST(Decide, OnlyAVerifyRulesEarlierAttemptsOut) {
 
 TEST(Decide, WhatItsSessionAnswersRunsAgain) {
   Tool tool{.name = "plan"};
-  tool.answer = [](const State&, Position, const Json&) { return SessionAnswer{}; };
+  tool.answer = answered_by([](const State&, Position, const Json&) { return SessionAnswer{}; });
   EXPECT_TRUE(is(CallAction::run_again, ask(doubted(EffectClass::idempotent), tool)));
   EXPECT_TRUE(is(CallAction::ask, ask(doubted(EffectClass::unsafe), tool)));
 }

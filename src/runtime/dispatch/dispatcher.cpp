@@ -31,6 +31,8 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/operation.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
@@ -51,8 +53,9 @@ bool only_read(const std::vector<CallView>& calls) {
 
 // What throws changes nothing.
 SessionAnswer answer_of(const State& state, const CallView& call) {
-  auto answer = guarded("the tool's `answer`",
-                        [&] { return call.tool->answer(state, call.call(), *call.args); });
+  auto answer = guarded("the tool's `answer`", [&] {
+    return call.tool->answer->function(state, call.call(), *call.args);
+  });
   if (answer) return *std::move(answer);
   return {.content = "This could not be answered: " + answer.error().message, .is_error = true};
 }
@@ -326,7 +329,7 @@ Result<Dispatcher::Step> Dispatcher::park(const CallView& call, Waiting waiting)
     const bool is_written = call.row.state == CallState::in_doubt && !is_news;
     if (!is_written) Records(writer_, draft).doubt(call, waiting.why);
   } else if (waiting.what == Waiting::For::approval) {
-    if (state.approvals.find(call.call(), call.open.args_digest) == nullptr) {
+    if (state.details->approvals.find(call.call(), call.open.args_digest) == nullptr) {
       const Approval asked{.call = call.call(),
                            .args_digest = call.open.args_digest,
                            .who = "dispatcher",
@@ -430,8 +433,8 @@ Result<bool> Dispatcher::record_all(const std::vector<CallView>& calls,
 // what its session answers has it with its outcome.
 bool Dispatcher::has_unresolved(const CallView& call) const {
   if (call.is_read_only() || (call.tool != nullptr && call.tool->answer)) return false;
-  const auto open = writer_.state().open_calls.find(call.call());
-  const bool is_known = open != writer_.state().open_calls.end();
+  const auto open = writer_.state().details->open_calls.find(call.call());
+  const bool is_known = open != writer_.state().details->open_calls.end();
   return call.row.attempts - 1 > (is_known ? open->second.not_landed : 0);
 }
 

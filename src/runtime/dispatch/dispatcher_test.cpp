@@ -13,6 +13,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -29,7 +30,7 @@ TEST_P(DispatcherTest, RunsTheCallsOfAResponseInOrder) {
   EXPECT_FALSE(report.waiting);
   EXPECT_EQ(result_of(2, 0), "one done");
   EXPECT_EQ(result_of(2, 1), "two done");
-  EXPECT_TRUE(session->state().open_calls.empty());
+  EXPECT_TRUE(session->state().details->open_calls.empty());
 }
 
 TEST_P(DispatcherTest, RefusesAToolThereIsNotAndArgumentsThatAreNone) {
@@ -232,9 +233,9 @@ TEST_P(DispatcherTest, ARequestThatWasToFollowAnEarlierResponseIsNotMadeLater) {
   behaviour.clear();
   must(session->record_response(asks_for({{"one", "{}"}})));
   must(session->run_calls());
-  EXPECT_FALSE(session->state().request);
+  EXPECT_FALSE(session->state().details->request);
   must(session->record_request({.model = "late"}));
-  EXPECT_EQ(session->state().request->request.model, "late");
+  EXPECT_EQ(session->state().details->request->request.model, "late");
 }
 
 TEST_P(DispatcherTest, WaitsForApprovalAndUsesItOnce) {
@@ -267,7 +268,7 @@ TEST_P(DispatcherTest, KeepsALostResponseAsSpentUnconfirmed) {
 
   EXPECT_TRUE(resumed.report.lost_a_response);
   EXPECT_EQ(resumed.session.state().budget.totals.unconfirmed, 300);
-  EXPECT_FALSE(resumed.session.state().request);
+  EXPECT_FALSE(resumed.session.state().details->request);
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, DispatcherTest, testing::ValuesIn(every_backend()),

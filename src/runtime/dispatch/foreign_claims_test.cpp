@@ -27,6 +27,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -77,7 +78,7 @@ class ForeignClaims : public TurnsTest {
 
   /// A call of our own for the same operation.
   CallsReport pay_here() {
-    if (!session->state().request) must(session->record_request({}));
+    if (!session->state().details->request) must(session->record_request({}));
     must(session->record_response(asks_for({{"pay", R"({"order":1})"}})));
     return must(session->run_calls());
   }
@@ -332,7 +333,7 @@ TEST_P(ForeignDecisions, AnApprovalAheadOfItsCallAllowsNothing) {
   begin({pay()}, asking());
   must(session->record_response(asks_for({{"pay", R"({"order":1})"}})));
   must(session->run_calls());
-  const Digest digest = session->state().open_calls.at(last_call()).args_digest;
+  const Digest digest = session->state().details->open_calls.at(last_call()).args_digest;
   must(session->cancel_calls("later", user_says("and now?")));
   must(session->record_request({}));
   // The response, then its intent: at the second position from here.

@@ -34,6 +34,8 @@
 #include "runtime/api/fields.hpp"
 #include "runtime/api/operation.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {
@@ -68,7 +70,7 @@ std::string read_call(SessionWriter& writer, const ProposedCall& asked, Position
   if (tool == nullptr) return fmt::format("There is no tool {}.", block.name);
   auto args = parse_args(block.args);
   if (!args || !args->is_object()) return "The arguments are not a JSON object.";
-  const auto& origin = writer.state().origin;
+  const auto& origin = writer.state().details->origin;
   auto operation = operation_of(*tool, *args,
                                 {.session = session.text(),
                                  .call = call,
@@ -295,7 +297,7 @@ Result<std::vector<CarriedCall>> carried_calls(Store& store, const SessionId& se
   std::vector<CarriedCall> calls;
   const PlacedMessage* const response = find_last_response(state);
   if (response == nullptr) return calls;
-  for (const auto& [position, open] : state.open_calls) {
+  for (const auto& [position, open] : state.details->open_calls) {
     if (open.message != response->position || open.is_told) continue;
     auto row = find_issued(store, session, open);
     if (!row) return forward(row);
@@ -314,7 +316,7 @@ Result<void> carry(SessionWriter& writer, Draft& draft, const State& state,
                    std::vector<CarriedCall>& calls, const Origin* fresh) {
   std::vector<std::pair<CallView, const CarriedCall*>> told;
   for (CarriedCall& carried : calls) {
-    CallView view{.open = state.open_calls.at(carried.call.position), .row = carried.call};
+    CallView view{.open = state.details->open_calls.at(carried.call.position), .row = carried.call};
     if (carried.as != Carried::told) {
       view = take_over(writer, draft, view, fresh);
       carried.position = view.call();
@@ -354,7 +356,7 @@ Result<void> carry_back(SessionWriter& writer, Draft& draft, const State& state)
     auto result = told_result(store, carried.call);
     if (!result) return forward(result);
     Records(writer, draft)
-        .tell({.open = state.open_calls.at(carried.call.position), .row = carried.call},
+        .tell({.open = state.details->open_calls.at(carried.call.position), .row = carried.call},
               carried.call.state, *result);
   }
   return {};

@@ -16,6 +16,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/state_details.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {

@@ -17,6 +17,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -29,7 +30,7 @@ class OperationTest : public TurnsTest {
     return made;
   }
   CallsReport next(Session& where, const Message& response) {
-    if (!where.state().request) must(where.record_request({}));
+    if (!where.state().details->request) must(where.record_request({}));
     must(where.record_response(response));
     return must(where.run_calls());
   }

@@ -13,11 +13,14 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
 
 using std::chrono::hours;
+using std::chrono::seconds;
 
 class RecoveryPlanTest : public TurnsTest {
  protected:
@@ -73,7 +76,7 @@ TEST_P(RecoveryPlanTest, ACallThatItsResponseDidNotAskForIsNotAllowed) {
   for (const auto& forge : {+[](OpenCall& open) { open.args = R"({"path":"/etc"})"; },
                             +[](OpenCall& open) { open.tool = "shell"; }}) {
     State state = must(read_state(*store, id, Point::head()));
-    forge(state.open_calls.at(call()));
+    forge(state.details->open_calls.at(call()));
 
     const RecoveryPlan plan = must(
         plan_recovery(*store, row, state, {.tools = &known, .policy = {}, .now = clock.now()}));
@@ -98,6 +101,27 @@ TEST_P(RecoveryPlanTest, AKeyedCallIsAskedAboutPastItsWindow) {
   EXPECT_EQ(plan(), CallAction::ask);
   EXPECT_TRUE(resume().waiting);
   EXPECT_EQ(runs["pay"], 0);
+}
+
+// A policy may take its time, whichever time it is asked. The key must still be known when the
+// attempt, whose timeout is a minute, arrives.
+TEST_P(RecoveryPlanTest, AKeyedCallIsAskedAboutIfItsWindowEndsWhileThePolicyIsAsked) {
+  for (int slow = 1; slow <= 3; ++slow) {
+    runs.clear();
+    leave(keyed());
+    clock.advance(hours(24) - seconds(70));
+    int asked = 0;
+    const Policy policy{.permit = [&](const State&, const ProposedCall&) {
+      if (++asked == slow) clock.advance(seconds(20));
+      return PermitDecision::allow();
+    }};
+
+    const CallsReport report = resume(policy);
+
+    const bool is_late = asked >= slow;
+    EXPECT_EQ(report.waiting.has_value(), is_late) << slow;
+    EXPECT_EQ(runs["pay"], is_late ? 0 : 1) << slow;
+  }
 }
 
 TEST_P(RecoveryPlanTest, AVerifiableCallIsVerified) {
@@ -145,8 +169,9 @@ TEST_P(RecoveryPlanTest, ACallWhoseIntentCannotBeReadIsInThePlanThoughNothingEls
   leave(tool("pay"));
   const Tools known = must(Tools::of(tools));
   State state = must(read_state(*store, id, Point::head()));
-  state.open_calls.clear();
-  state.skipped.push_back({.position = call(), .channel = "calls", .reason = SkipReason::damaged});
+  state.details->open_calls.clear();
+  state.details->skipped.push_back(
+      {.position = call(), .channel = "calls", .reason = SkipReason::damaged});
 
   const RecoveryPlan plan =
       must(plan_recovery(*store, must(store->sessions().read(id)), state,
@@ -268,8 +293,8 @@ TEST_P(RecoveryPlanTest, IsInTheReportOfTheResume) {
   restart();
   const auto resumed = must(runtime->resume(id));
 
-  ASSERT_EQ(resumed.report.plan.calls.size(), 1U);
-  EXPECT_EQ(resumed.report.plan.calls.front().action, before.action);
+  ASSERT_EQ(plan_of(resumed.report).calls.size(), 1U);
+  EXPECT_EQ(plan_of(resumed.report).calls.front().action, before.action);
   EXPECT_EQ(resumed.report.calls.retried, 1U);
 }
 

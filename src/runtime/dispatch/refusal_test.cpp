@@ -15,6 +15,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -85,7 +86,7 @@ TEST_P(RefusalTest, APersonsNoCountsThoughThePolicyAllowsTheCall) {
   must(session->record_response(asks_for({{"pay", "{}"}, {"ship", "{}"}})));
   must(session->run_calls());
   const Position paid = first_call();
-  const Position ship = session->state().open_calls.rbegin()->first;
+  const Position ship = session->state().details->open_calls.rbegin()->first;
   ASSERT_NE(ship, paid);
 
   must(session->approve(ship, false, "ana", "not today"));
@@ -105,7 +106,7 @@ TEST_P(RefusalTest, WhatNeededApprovalStillNeedsItUnderALaxerPolicy) {
   restart();
   auto resumed = must(runtime->resume(id));
 
-  const OpenCall& open = resumed.session.state().open_calls.at(first_call());
+  const OpenCall& open = resumed.session.state().details->open_calls.at(first_call());
   EXPECT_EQ(open.permission, PermitDecision::ask("a rule")) << "recorded with the intent";
   ASSERT_TRUE(resumed.report.calls.waiting);
   EXPECT_EQ(resumed.report.calls.waiting->what, Waiting::For::approval);
@@ -161,7 +162,7 @@ TEST_P(RefusalTest, NamesAndIdsThatAModelMadeUpLoseNoResponse) {
   must(session->run_calls());
 
   EXPECT_EQ(runs["pay"], 0);
-  EXPECT_TRUE(session->state().open_calls.empty());
+  EXPECT_TRUE(session->state().details->open_calls.empty());
 }
 
 TEST_P(RefusalTest, LongAndOddWordsOfARefusalAreTold) {

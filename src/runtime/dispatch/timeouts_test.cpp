@@ -18,6 +18,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -49,7 +50,7 @@ TEST_P(TimeoutsTest, AreWaitedForAndAskedAbout) {
   ASSERT_TRUE(report.waiting);
   EXPECT_EQ(report.waiting->what, Waiting::For::decision);
   EXPECT_EQ(state_of(first_call()), CallState::in_doubt);
-  const OpenCall& open = session->state().open_calls.begin()->second;
+  const OpenCall& open = session->state().details->open_calls.begin()->second;
   EXPECT_TRUE(open.ended_at);
   EXPECT_EQ(runs["pay"], 1);
 }
@@ -59,7 +60,7 @@ TEST_P(TimeoutsTest, SayHowLongSomebodyWaited) {
   behaviour["pay"] = until_asked_to_stop;
   must(session->record_response(asks_for({{"pay", "{}"}})));
   must(session->run_calls());
-  EXPECT_EQ(session->state().open_calls.begin()->second.doubt,
+  EXPECT_EQ(session->state().details->open_calls.begin()->second.doubt,
             "no answer within 1 ms; it was ended");
 }
 

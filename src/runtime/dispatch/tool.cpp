@@ -27,6 +27,8 @@
 #include "perdure/store/log.hpp"
 #include "runtime/api/fields.hpp"
 #include "runtime/api/operation.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -68,6 +70,10 @@ std::string contradiction_in(const Tool& tool) {
 
 std::string_view to_string(Repeat repeat) { return values::word_of(repeats, repeat); }
 std::optional<Repeat> repeat_from(std::string_view text) { return values::value_of(repeats, text); }
+
+std::shared_ptr<const SelfAnswering> answered_by(AnswerFunction function) {
+  return std::make_shared<const SelfAnswering>(SelfAnswering{std::move(function)});
+}
 
 EffectClass effect_class_of(const Tool& tool) {
   if (only_reads(tool)) return EffectClass::read_only;

@@ -10,6 +10,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure {
 namespace {
@@ -57,7 +58,7 @@ TEST(EffectClass, OfAnUndeclaredToolWithVerifyIsVerifiable) {
 
 TEST(EffectClass, OfAToolThatItsSessionAnswersIsIdempotent) {
   Tool tool{.name = "t"};
-  tool.answer = [](const State&, Position, const Json&) { return SessionAnswer{}; };
+  tool.answer = answered_by([](const State&, Position, const Json&) { return SessionAnswer{}; });
   EXPECT_EQ(effect_class_of(tool), EffectClass::idempotent);
   EXPECT_TRUE(Tools::of({tool}));
 }
@@ -91,7 +92,7 @@ TEST(Tools, RefuseContradictions) {
       [](Tool& t) { t.input_schema = "{"; },
       [](Tool& t) { t.business_key = "order"; },
       [](Tool& t) {
-        t.answer = [](const State&, Position, const Json&) { return SessionAnswer{}; };
+        t.answer = answered_by([](const State&, Position, const Json&) { return SessionAnswer{}; });
       },
   };
   for (std::size_t i = 0; i < mistakes.size(); ++i) {

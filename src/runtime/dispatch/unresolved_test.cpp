@@ -34,6 +34,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure {
 namespace {

@@ -11,6 +11,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -24,9 +25,9 @@ TEST_P(AskedAheadTest, IsWrittenWithTheLastOutcomeAndOnceMoreWhenItIsSent) {
   begin({tool("pay")});
   must(session->record_response(asks_for({{"pay", "{}"}}), {},
                                 {.next_request = RequestSpec{.model = "m"}}));
-  EXPECT_FALSE(session->state().request);
+  EXPECT_FALSE(session->state().details->request);
   must(session->run_calls());
-  ASSERT_TRUE(session->state().request);
+  ASSERT_TRUE(session->state().details->request);
   EXPECT_EQ(requests(), 2U);
   must(session->record_request({.model = "m"}));
   EXPECT_EQ(requests(), 3U) << "what is really sent";
@@ -59,7 +60,7 @@ TEST_P(AskedAheadTest, FollowsItsOwnCallsOnly) {
 
   must(session->run_calls());
 
-  EXPECT_FALSE(session->state().request) << "nobody wants to ask";
+  EXPECT_FALSE(session->state().details->request) << "nobody wants to ask";
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, AskedAheadTest, testing::ValuesIn(every_backend()),

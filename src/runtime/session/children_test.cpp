@@ -23,6 +23,8 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -123,36 +125,36 @@ class ChildrenTest : public testing::TestWithParam<Backend> {
 
 TEST_P(ChildrenTest, BeginWithTheirGrantSetupAndScope) {
   Session p = parent();
-  const SessionId id = must(p.spawn({.id = named("c"),
-                                     .annotation = {.title = "Helper"},
-                                     .setup = perdure::Setup{.model = "m"},
-                                     .grant_micros = 300,
-                                     .agent_digest = "d"}));
+  const SessionId id = must(spawn(p, {.id = named("c"),
+                                      .annotation = {.title = "Helper"},
+                                      .setup = perdure::Setup{.model = "m"},
+                                      .grant_micros = 300,
+                                      .agent_digest = "d"}));
   EXPECT_EQ(p.state().budget.available(), 700);
-  EXPECT_EQ(p.state().children.at("c").limit_micros, 300);
+  EXPECT_EQ(p.state().details->children.at("c").limit_micros, 300);
   EXPECT_EQ(must(store.sessions().read(id)).title, "Helper");
 
   const Session c = must(runtime->open(id));
 
   EXPECT_EQ(c.state().budget.available(), 300);
   EXPECT_EQ(c.state().setup->model, "m");
-  EXPECT_EQ(c.state().origin->root, "p");
-  EXPECT_EQ(c.state().origin->agent_digest, "d");
+  EXPECT_EQ(c.state().details->origin->root, "p");
+  EXPECT_EQ(c.state().details->origin->agent_digest, "d");
 }
 
 TEST_P(ChildrenTest, OfChildrenShareTheScopeOfEffects) {
   Session p = parent();
-  must(p.spawn({.id = named("c"), .grant_micros = 300}));
+  must(spawn(p, {.id = named("c"), .grant_micros = 300}));
   Session c = must(runtime->open(named("c")));
-  must(c.spawn({.id = named("g"), .grant_micros = 100}));
-  EXPECT_EQ(must(runtime->open(named("g"))).state().origin->root, "p");
+  must(spawn(c, {.id = named("g"), .grant_micros = 100}));
+  EXPECT_EQ(must(runtime->open(named("g"))).state().details->origin->root, "p");
   EXPECT_EQ(c.state().budget.available(), 200);
 }
 
 TEST_P(ChildrenTest, BeyondTheBudgetAreNotMade) {
   Session p = parent();
-  must(p.spawn({.id = named("c"), .grant_micros = 700}));
-  const auto refused = p.spawn({.id = named("d"), .grant_micros = 301});
+  must(spawn(p, {.id = named("c"), .grant_micros = 700}));
+  const auto refused = spawn(p, {.id = named("d"), .grant_micros = 301});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().subject, "budget");
   EXPECT_FALSE(store.sessions().read(named("d")));
@@ -166,7 +168,7 @@ TEST_P(ChildrenTest, AndTheirGrantAreOneCommit) {
     Session p = must(runtime->create({.id = id, .budget_micros = 1000}));
     const SessionId child = named("c of " + id.text());
     store.die_at(1, is_made);
-    EXPECT_FALSE(p.spawn({.id = child, .grant_micros = 300}));
+    EXPECT_FALSE(spawn(p, {.id = child, .grant_micros = 300}));
     {
       const Session gone = std::move(p);
     }
@@ -174,24 +176,24 @@ TEST_P(ChildrenTest, AndTheirGrantAreOneCommit) {
     const Session again = must(runtime->open(id));
     EXPECT_EQ(again.state().budget.available(), is_made ? 700 : 1000);
     EXPECT_EQ(store.sessions().read(child).has_value(), is_made);
-    EXPECT_EQ(again.state().children.size(), is_made ? 1U : 0U);
+    EXPECT_EQ(again.state().details->children.size(), is_made ? 1U : 0U);
   }
 }
 
 TEST_P(ChildrenTest, AskedForTwiceAreMadeOnce) {
   Session p = parent();
   const SessionId id = child_of(p.id(), {.call = 7});
-  EXPECT_EQ(must(p.spawn({.id = id, .grant_micros = 300})), id);
-  EXPECT_EQ(must(p.spawn({.id = id, .grant_micros = 300})), id);
+  EXPECT_EQ(must(spawn(p, {.id = id, .grant_micros = 300})), id);
+  EXPECT_EQ(must(spawn(p, {.id = id, .grant_micros = 300})), id);
   EXPECT_EQ(p.state().budget.available(), 700);
-  const auto taken = p.spawn({.id = named("p"), .grant_micros = 1});
+  const auto taken = spawn(p, {.id = named("p"), .grant_micros = 1});
   ASSERT_FALSE(taken);
   EXPECT_EQ(taken.error().code, ErrorCode::already_exists);
 }
 
 TEST_P(ChildrenTest, WithoutAGrantSpendNothing) {
   Session p = parent();
-  must(p.spawn({.id = named("c")}));
+  must(spawn(p, {.id = named("c")}));
   Session c = must(runtime->open(named("c")));
   EXPECT_EQ(refused_about(c.record_request({.reserve_micros = 1})), "budget");
 }
@@ -200,14 +202,14 @@ TEST_P(ChildrenTest, WhoseParentDiedRightAfterItSpawnedThemAreResumed) {
   Session p = parent();
   store.die_at(1, true);
   EXPECT_FALSE(
-      p.spawn({.id = named("c"), .setup = perdure::Setup{.model = "m"}, .grant_micros = 300}));
+      spawn(p, {.id = named("c"), .setup = perdure::Setup{.model = "m"}, .grant_micros = 300}));
   store.die_at(0, false);
   const auto other = must(Runtime::start(
       store, {.host = "here", .pid = 8, .renews_itself = false, .clock = &clock, .ids = &ids}));
 
   Resumed c = must(other->resume(named("c"), {.input = user_says("go")}));
 
-  EXPECT_EQ(c.session.state().origin->root, "p");
+  EXPECT_EQ(c.session.state().details->origin->root, "p");
   EXPECT_EQ(c.session.state().setup->model, "m");
   spend(c.session, 300, 200);
 }
@@ -218,13 +220,13 @@ TEST_P(ChildrenTest, WhoseRecordIsGoneSpendNothing) {
       {.id = named("c"),
        .origin = NewSession::Origin{.session = p.id(), .lineage = Lineage::child}}));
   Session c = must(runtime->open(named("c")));
-  EXPECT_EQ(c.state().origin->root, "p");
+  EXPECT_EQ(c.state().details->origin->root, "p");
   EXPECT_EQ(refused_about(c.record_request({.reserve_micros = 1})), "budget");
 }
 
 TEST_P(ChildrenTest, OfASessionWithoutALimitHaveNone) {
   Session p = must(runtime->create({.id = named("p")}));
-  must(p.spawn({.id = named("c")}));
+  must(spawn(p, {.id = named("c")}));
   Session c = must(runtime->open(named("c")));
   spend(c, 50, 40);
   must(c.finish("done"));
@@ -234,7 +236,7 @@ TEST_P(ChildrenTest, OfASessionWithoutALimitHaveNone) {
 
 TEST_P(ChildrenTest, GiveBackWhatTheyDidNotSpendOnce) {
   Session p = parent();
-  must(p.spawn({.id = named("c"), .grant_micros = 300}));
+  must(spawn(p, {.id = named("c"), .grant_micros = 300}));
   Session c = must(runtime->open(named("c")));
   spend(c, 100, 80);
 
@@ -244,19 +246,19 @@ TEST_P(ChildrenTest, GiveBackWhatTheyDidNotSpendOnce) {
   must(store.inbox().post({.session = p.id(),
                            .id = must(MessageId::parse("again")),
                            .kind = "child_result",
-                           .body = Body::from_text(to_json(*c.state().end))}));
+                           .body = Body::from_text(to_json(*c.state().details->end))}));
   EXPECT_EQ(must(p.take_inbox()), 2U);
 
   EXPECT_EQ(p.state().budget.available(), 920);
   EXPECT_EQ(p.state().budget.totals.spent, 80);
   EXPECT_TRUE(p.state().budget.grants.empty());
-  EXPECT_EQ(p.state().children.at("c").end->result, "the answer");
+  EXPECT_EQ(p.state().details->children.at("c").end->result, "the answer");
   EXPECT_EQ(c.status(), Status::completed);
 }
 
 TEST_P(ChildrenTest, WhatNobodyKnowsOfTheirsIsNotKnownOfTheParentsEither) {
   Session p = parent();
-  Session c = must(runtime->open(must(p.spawn({.id = named("c"), .grant_micros = 300}))));
+  Session c = must(runtime->open(must(spawn(p, {.id = named("c"), .grant_micros = 300}))));
   spend(c, 100, 60);
   must(c.record_request({.reserve_micros = 100}, user_says("and?")));
   must(c.abandon_request("the connection broke", true));
@@ -273,19 +275,19 @@ TEST_P(ChildrenTest, WhatNobodyKnowsOfTheirsIsNotKnownOfTheParentsEither) {
 TEST_P(ChildrenTest, OfOneInboxAreAddedUp) {
   Session p = parent();
   for (const char* const id : {"c", "d", "e"}) {
-    must(p.spawn({.id = named(id), .grant_micros = 300}));
+    must(spawn(p, {.id = named(id), .grant_micros = 300}));
     Session child = must(runtime->open(named(id)));
     spend(child, 100, 10);
     must(child.finish("done"));
   }
   must(p.take_inbox());
   EXPECT_EQ(p.state().budget.available(), 970);
-  EXPECT_TRUE(p.state().skipped.empty());
+  EXPECT_TRUE(p.state().details->skipped.empty());
 }
 
 TEST_P(ChildrenTest, ThatSpentTooMuchAreRecordedWithAllOfIt) {
   Session p = parent();
-  must(p.spawn({.id = named("c"), .grant_micros = 100}));
+  must(spawn(p, {.id = named("c"), .grant_micros = 100}));
   Session c = must(runtime->open(named("c")));
   spend(c, 100, 130);
   must(c.finish("done"));
@@ -296,7 +298,7 @@ TEST_P(ChildrenTest, ThatSpentTooMuchAreRecordedWithAllOfIt) {
 
 TEST_P(ChildrenTest, ThatDiedKeepTheirGrant) {
   Session p = parent();
-  must(p.spawn({.id = named("c"), .grant_micros = 300}));
+  must(spawn(p, {.id = named("c"), .grant_micros = 300}));
   {
     Session c = must(runtime->open(named("c")));
     must(c.record_request({.reserve_micros = 100}, user_says("go")));
@@ -308,7 +310,7 @@ TEST_P(ChildrenTest, ThatDiedKeepTheirGrant) {
 TEST_P(ChildrenTest, ThatCouldNotTellAreAskedWhenTheParentResumes) {
   {
     Session p = parent();
-    must(p.spawn({.id = named("c"), .grant_micros = 300}));
+    must(spawn(p, {.id = named("c"), .grant_micros = 300}));
     Session c = must(runtime->open(named("c")));
     store.die_at(2, false);
     EXPECT_FALSE(c.finish("done"));
@@ -320,12 +322,12 @@ TEST_P(ChildrenTest, ThatCouldNotTellAreAskedWhenTheParentResumes) {
   must(runtime->resume(named("c")));
   EXPECT_EQ(must(p.session.take_inbox()), 1U);
   EXPECT_EQ(p.session.state().budget.available(), 1000);
-  EXPECT_TRUE(p.session.state().skipped.empty());
+  EXPECT_TRUE(p.session.state().details->skipped.empty());
 }
 
 TEST_P(ChildrenTest, ThatHaveEndedSpendNothingMore) {
   Session p = parent();
-  must(p.spawn({.id = named("c"), .grant_micros = 300}));
+  must(spawn(p, {.id = named("c"), .grant_micros = 300}));
   Session c = must(runtime->open(named("c")));
   spend(c, 100, 80);
   must(c.finish("done"));
@@ -336,13 +338,13 @@ TEST_P(ChildrenTest, ThatHaveEndedSpendNothingMore) {
   must(c.finish("done again"));
   must(p.take_inbox());
   EXPECT_EQ(p.state().budget.totals.spent, 85);
-  EXPECT_EQ(p.state().children.at("c").end->result, "done again");
+  EXPECT_EQ(p.state().details->children.at("c").end->result, "done again");
 }
 
 TEST_P(ChildrenTest, ThatAreCancelledOrFailGiveBackToo) {
   Session p = parent();
-  must(p.spawn({.id = named("c"), .grant_micros = 300}));
-  must(p.spawn({.id = named("d"), .grant_micros = 300}));
+  must(spawn(p, {.id = named("c"), .grant_micros = 300}));
+  must(spawn(p, {.id = named("d"), .grant_micros = 300}));
   Session c = must(runtime->open(named("c")));
   must(Mail(store, c.id()).cancel(must(MessageId::parse("m")), "ann", "not needed"));
   must(c.take_inbox());
@@ -350,8 +352,8 @@ TEST_P(ChildrenTest, ThatAreCancelledOrFailGiveBackToo) {
   must(d.set_status({.status = Status::failed, .wait_reason = "broken"}));
   must(p.take_inbox());
   EXPECT_EQ(p.state().budget.available(), 1000);
-  EXPECT_EQ(p.state().children.at("c").end->status, Status::cancelled);
-  EXPECT_EQ(p.state().children.at("d").end->result, "broken");
+  EXPECT_EQ(p.state().details->children.at("c").end->status, Status::cancelled);
+  EXPECT_EQ(p.state().details->children.at("d").end->result, "broken");
 }
 
 TEST_P(ChildrenTest, DoNotEndWhileACallIsOpenNorInAStatusThatIsNoEnd) {
@@ -404,13 +406,13 @@ class ChildrenSweep : public ChildrenTest {
     auto c = runtime->resume(named("c"));
     if (!c) return false;
     Session& session = c->session;
-    if (session.state().end) return session.finish("").has_value();
-    if (!session.spawn({.id = named("g"), .grant_micros = 150}) || !run_grandchild()) return false;
+    if (session.state().details->end) return session.finish("").has_value();
+    if (!spawn(session, {.id = named("g"), .grant_micros = 150}) || !run_grandchild()) return false;
     return session.take_inbox() && pay(session, 100, 70) && session.finish("c done");
   }
   bool run_all() {
     auto p = runtime->resume(named("p"));
-    if (!p || !p->session.spawn({.id = named("c"), .grant_micros = 500}) || !run_child()) {
+    if (!p || !spawn(p->session, {.id = named("c"), .grant_micros = 500}) || !run_child()) {
       return false;
     }
     return p->session.take_inbox() && pay(p->session, 200, 150);

@@ -22,6 +22,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {

@@ -14,6 +14,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -150,7 +151,7 @@ TEST_P(ForkTest, ARewindIntoATurnTellsWhatItsCallsCameToSince) {
   must(session->record_response(assistant_says("done")));
 
   must(session->rewind(Point::version(1)));  // After the first call; the second had begun.
-  ASSERT_EQ(session->state().open_calls.size(), 1U);
+  ASSERT_EQ(session->state().details->open_calls.size(), 1U);
   const CallsReport report = must(session->run_calls());
 
   EXPECT_EQ(report.replayed, 1U);

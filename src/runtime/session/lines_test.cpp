@@ -17,6 +17,8 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "session/parts.hpp"
 #include "writer/session_writer.hpp"
 
@@ -95,10 +97,10 @@ TEST_P(LinesTest, ARewindToADoubtTellsWhatWasDecidedSince) {
   must(session->resolve(first_call(), {.as = Decision::As::succeeded, .result = "it came"}));
 
   must(session->rewind(Point::version(doubtful)));
-  ASSERT_EQ(session->state().open_calls.size(), 1U);
+  ASSERT_EQ(session->state().details->open_calls.size(), 1U);
   must(session->run_calls());
 
-  EXPECT_TRUE(session->state().open_calls.empty());
+  EXPECT_TRUE(session->state().details->open_calls.empty());
   EXPECT_EQ(runs["one"], 1);
 }
 
@@ -125,14 +127,14 @@ TEST_P(LinesTest, ARewindDoesNotBringAGrantBackTwice) {
   session.reset();
   session = must(runtime->create({.budget_micros = 2'000}));
   const SessionId parent = session->id();
-  const SessionId child_id = must(session->spawn({.grant_micros = 400}));
+  const SessionId child_id = must(spawn(*session, {.grant_micros = 400}));
   const Version granted = must(session->checkpoint());
   Session child = must(runtime->open(child_id));
   must(child.record_request({.reserve_micros = 100}, user_says("go")));
   must(child.record_response(assistant_says("done"), {.cost_micros = 100}));
   must(child.finish("done"));
   must(session->take_inbox());
-  must(session->spawn({.grant_micros = 500}));
+  must(spawn(*session, {.grant_micros = 500}));
   ASSERT_EQ(session->state().budget.available(), 1'400);
 
   must(session->rewind(Point::version(granted)));

@@ -22,6 +22,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "session/parts.hpp"
 #include "writer/session_writer.hpp"
 
@@ -41,7 +42,7 @@ TEST_P(OpenRequestTest, OneThatMayBePaidCountsAndOneThatWasNotMadeIsFree) {
   must(session->record_request({.reserve_micros = 300}));
   must(session->abandon_request("refused", false));
   EXPECT_EQ(money().recorded(), 0);
-  EXPECT_FALSE(session->state().request);
+  EXPECT_FALSE(session->state().details->request);
 
   must(session->record_request({.reserve_micros = 300}));
   must(session->abandon_request("timed out", true));
@@ -95,7 +96,7 @@ TEST_P(OpenRequestTest, OneThatAForgetfulStoreMayHaveSeenSentCounts) {
                                 {.next_request = RequestSpec{.reserve_micros = 100}}));
   SessionWriter& writer = session->parts().writer;
   Draft draft = writer.draft();
-  Request forgotten = session->state().request->request;
+  Request forgotten = session->state().details->request->request;
   forgotten.loss_token = "of another life";
   draft.add(appending("requests", "request", to_json(forgotten)));
   must(writer.commit(std::move(draft)));
@@ -133,7 +134,7 @@ TEST_P(OpenRequestTest, OneThatIsOpenWhereASessionGoesBackToIsNotMadeThere) {
 
   must(session->rewind(Point::version(before)));
 
-  EXPECT_FALSE(session->state().request);
+  EXPECT_FALSE(session->state().details->request);
   EXPECT_EQ(money().recorded(), 12);
   EXPECT_TRUE(session->record_request({.reserve_micros = 60}));
 }
@@ -143,7 +144,8 @@ TEST_P(OpenRequestTest, OneThatAForkHasOfItsParentWasNotMadeByTheFork) {
   must(session->record_response(asks_for({{"look", "{}"}}), {.cost_micros = 7},
                                 {.next_request = RequestSpec{.reserve_micros = 100}}));
   must(session->run_calls());
-  const auto forked = must(runtime->fork(id, Point::position(session->state().request->position)));
+  const auto forked =
+      must(runtime->fork(id, Point::position(session->state().details->request->position)));
 
   auto resumed = must(runtime->resume(forked.id));
 
@@ -175,7 +177,7 @@ TEST_P(OpenRequestTest, OneThatWasWrittenAheadIsSentWithWhatItCanCost) {
   must(session->run_calls());
   must(session->record_request({.model = "m", .digest = sha256("body"), .reserve_micros = 60}));
   EXPECT_EQ(money().reserved, 60);
-  EXPECT_EQ(session->state().request->request.digest, sha256("body"));
+  EXPECT_EQ(session->state().details->request->request.digest, sha256("body"));
 
   restart();
   auto resumed = must(runtime->resume(id));
@@ -209,7 +211,7 @@ TEST_P(OpenRequestTest, WhatNobodyKnowsOfACostStaysUnconfirmed) {
   EXPECT_EQ(money().spent, 30);
   EXPECT_EQ(money().unconfirmed, 50);
   EXPECT_EQ(money().recorded(), 80);
-  EXPECT_FALSE(session->state().request);
+  EXPECT_FALSE(session->state().details->request);
   EXPECT_EQ(must(store->sessions().read(id)).tally.cost_micros, 30);
 }
 
@@ -256,7 +258,7 @@ TEST_P(OpenRequestTest, AStopEndsWhatRunsAndStartsNothingElse) {
 
   EXPECT_EQ(runs["pay"], 1);
   EXPECT_EQ(state_of(first_call()), CallState::failed);
-  EXPECT_EQ(session->state().open_calls.size(), 1U);
+  EXPECT_EQ(session->state().details->open_calls.size(), 1U);
   behaviour.clear();
   must(session->run_calls());
   EXPECT_EQ(runs["pay"], 2);

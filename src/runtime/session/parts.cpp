@@ -39,6 +39,8 @@
 #include "runtime/api/fields.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {
@@ -180,7 +182,8 @@ Result<void> add_approval(SessionParts& parts, Draft& draft, Position call,
     return fail(ErrorCode::conflict, fmt::format("call {} was made already",
                                                  call_name(parts.writer.lease().session, call)));
   }
-  const Approval* const before = parts.writer.state().approvals.find(call, view->open.args_digest);
+  const Approval* const before =
+      parts.writer.state().details->approvals.find(call, view->open.args_digest);
   const bool is_denied = before != nullptr && before->decision == ApprovalDecision::refused;
   if (is_denied && word.allow && !word.overrules) {
     return fail(ErrorCode::conflict,
@@ -195,7 +198,7 @@ Result<void> add_approval(SessionParts& parts, Draft& draft, Position call,
       .who = word.who,
       .why = word.why,
       .at = parts.writer.deps().clock.now()};
-  Approvals approvals = parts.writer.state().approvals;
+  Approvals approvals = parts.writer.state().details->approvals;
   if (auto applied = approvals.apply(approval); !applied) return forward(applied);
   draft.add(appending("approvals", std::string(to_string(approval.decision)), to_json(approval)));
   return {};
@@ -261,7 +264,7 @@ namespace {
 
 // Of an entry whose row was zeroed, not even the channel is known.
 bool has_lost_origin(const State& state) {
-  return std::ranges::any_of(state.skipped, [](const Skipped& skipped) {
+  return std::ranges::any_of(state.details->skipped, [](const Skipped& skipped) {
     return skipped.channel == "origin" ||
            (skipped.channel.empty() && skipped.reason == SkipReason::damaged);
   });
@@ -335,7 +338,7 @@ Result<std::optional<ChildEnd>> read_end(Store& store, const SessionId& child) {
   if (!has_ended(row->status)) return std::nullopt;
   auto state = read_state(store, child, Point::head());
   if (!state) return forward(state);
-  return std::move(state->end);
+  return std::move(state->details->end);
 }
 
 // What a child's end changes in its parent; nothing, if it was told before.
@@ -369,7 +372,7 @@ void add_result(Draft& draft, Accounts& accounts, const ChildEnd& end) {
 }  // namespace
 
 Accounts accounts_of(const SessionWriter& writer) {
-  return {.budget = writer.state().budget, .children = writer.state().children};
+  return {.budget = writer.state().budget, .children = writer.state().details->children};
 }
 
 Result<void> check_all_settled(SessionWriter& writer) {
@@ -408,7 +411,7 @@ Result<void> add_end(const SessionParts& parts, Draft& draft, Budget& budget,
     const std::string words = row_text(ending.result, title_bytes_max);
     draft.stand(ending.change, {.why = words.empty() ? "it has finished" : words});
   }
-  const auto& before = parts.writer.state().end;
+  const auto& before = parts.writer.state().details->end;
   const std::int64_t recorded = budget.totals.recorded();
   const ChildEnd end{.child = parts.writer.lease().session.text(),
                      .number = before ? before->number + 1 : 1,
@@ -424,7 +427,7 @@ Result<void> add_end(const SessionParts& parts, Draft& draft, Budget& budget,
 }
 
 Result<void> tell_parent(const SessionParts& parts) {
-  const auto& end = parts.writer.state().end;
+  const auto& end = parts.writer.state().details->end;
   if (!parts.parent || !end || !parts.writer.has_ended()) return {};
   auto told = post(parts.writer.deps().store, parts.parent->session, end_id(*end), "child_result",
                    to_json(*end));
@@ -435,7 +438,7 @@ Result<void> tell_parent(const SessionParts& parts) {
 Result<void> ask_children(SessionParts& parts) {
   Draft draft = parts.writer.draft();
   Accounts accounts = accounts_of(parts.writer);
-  for (const auto& [id, child] : parts.writer.state().children) {
+  for (const auto& [id, child] : parts.writer.state().details->children) {
     if (child.end) continue;
     auto session = SessionId::parse(id);
     if (!session) continue;

@@ -34,6 +34,8 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "runtime/api/worker.hpp"
 #include "session/parts.hpp"
 #include "store/api/lookup.hpp"
@@ -64,10 +66,23 @@ Result<Forked> foresee(Store& store, const SessionId& from, const State& state,
 
 }  // namespace
 
-Runtime::Runtime(Store& store, const RuntimeOptions& options, std::unique_ptr<Worker> worker)
-    : store_(store), options_(options), worker_(of_own_process(std::move(worker))) {}
+struct Runtime::Parts {
+  Store& store;
+  const RuntimeOptions options;
+  // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
+  std::shared_ptr<Worker> worker;
 
-struct Runtime::Grip : SessionWriter::Grip {};
+  [[nodiscard]] Result<SessionWriter::Grip> grip(const SessionId& id);
+  [[nodiscard]] std::unique_ptr<SessionParts> parts_of(SessionWriter::Grip grip,
+                                                       std::optional<Holder> before);
+  [[nodiscard]] Result<Session> hold(SessionWriter::Grip grip, SessionSummary row);
+  [[nodiscard]] Result<std::unique_ptr<SessionParts>> parts_of_new(const SessionId& id);
+  [[nodiscard]] Result<void> begin_fork(const NewSession& fork, const ForkSpec& spec, State state,
+                                        std::vector<CarriedCall>& calls);
+  [[nodiscard]] Result<RecoveryReport> recover(Session& session);
+};
+
+Runtime::Runtime(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Runtime::~Runtime() = default;
 
@@ -85,33 +100,35 @@ Result<std::unique_ptr<Runtime>> Runtime::start(Store& store, const RuntimeOptio
                                 .sources = std::move(sources)});
   if (!worker) return forward(worker);
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.
-  return std::unique_ptr<Runtime>(new Runtime(store, guarded, *std::move(worker)));
+  return std::unique_ptr<Runtime>(
+      new Runtime(std::make_unique<Parts>(store, guarded, of_own_process(*std::move(worker)))));
 }
 
-Result<void> Runtime::renew() { return worker_->renew(); }
+Result<void> Runtime::renew() { return parts_->worker->renew(); }
 
-Result<Runtime::Grip> Runtime::grip(const SessionId& id) {
-  auto place = worker_->take_place(id);
+Result<SessionWriter::Grip> Runtime::Parts::grip(const SessionId& id) {
+  auto place = worker->take_place(id);
   if (!place) return forward(place);
-  auto lease = store_.ownership().acquire(id, worker_->id());
+  auto lease = store.ownership().acquire(id, worker->id());
   if (!lease && lease.error().code == ErrorCode::lease_held) {
-    return name_holder(store_, id, std::move(lease).error());
+    return name_holder(store, id, std::move(lease).error());
   }
   if (!lease) return forward(lease);
-  return Grip{{.place = *std::move(place), .lease = *std::move(lease)}};
+  return SessionWriter::Grip{.place = *std::move(place), .lease = *std::move(lease)};
 }
 
-std::unique_ptr<SessionParts> Runtime::parts_of(Grip grip, std::optional<Holder> before) {
-  return std::make_unique<SessionParts>(SessionDeps{store_, *worker_, *options_.clock,
-                                                    *options_.ids, options_.tools, options_.policy},
-                                        std::move(grip), std::move(before));
+std::unique_ptr<SessionParts> Runtime::Parts::parts_of(SessionWriter::Grip grip,
+                                                       std::optional<Holder> before) {
+  return std::make_unique<SessionParts>(
+      SessionDeps{store, *worker, *options.clock, *options.ids, options.tools, options.policy},
+      std::move(grip), std::move(before));
 }
 
-Result<Session> Runtime::hold(Grip grip, SessionSummary row) {
+Result<Session> Runtime::Parts::hold(SessionWriter::Grip grip, SessionSummary row) {
   auto parts = parts_of(std::move(grip), std::move(row.holder));
   SessionWriter& writer = parts->writer;
   if (auto loaded = writer.load(); !loaded) return forward(loaded);
-  if (!writer.state().origin) {
+  if (!writer.state().details->origin) {
     Draft draft = writer.draft();
     if (auto added = add_beginning(writer, row.parent, draft); !added) return forward(added);
     if (auto begun = writer.commit(std::move(draft)); !begun) return forward(begun);
@@ -120,23 +137,23 @@ Result<Session> Runtime::hold(Grip grip, SessionSummary row) {
   return Session(std::move(parts));
 }
 
-Result<std::unique_ptr<SessionParts>> Runtime::parts_of_new(const SessionId& id) {
-  auto place = worker_->take_place(id);
+Result<std::unique_ptr<SessionParts>> Runtime::Parts::parts_of_new(const SessionId& id) {
+  auto place = worker->take_place(id);
   if (!place && place.error().code != ErrorCode::lease_held) return forward(place);
   if (!place) {
     return fail(ErrorCode::already_exists,
                 fmt::format("session {} exists already: this process has it", id.text()),
                 id.text());
   }
-  return parts_of({{.place = *std::move(place),
-                    .lease = {.session = id, .worker = worker_->id(), .fence = first_fence}}},
+  return parts_of({.place = *std::move(place),
+                   .lease = {.session = id, .worker = worker->id(), .fence = first_fence}},
                   std::nullopt);
 }
 
 Result<Session> Runtime::create(const SessionSpec& spec) {
-  const SessionId id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids);
+  const SessionId id = spec.id ? *spec.id : mint<SessionTag>(*parts_->options.ids);
   Draft draft(1);
-  Origin origin = root_origin(id, *options_.ids);
+  Origin origin = root_origin(id, *parts_->options.ids);
   origin.agent_digest = spec.agent_digest;
   draft.add(replacing("origin", "origin", to_json(origin)));
   if (spec.setup) draft.add(replacing("setup", "setup", to_json(*spec.setup)));
@@ -146,7 +163,7 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
                                    {.change = BudgetChange::limit, .micros = spec.budget_micros});
     if (!limit) return forward(limit);
   }
-  auto made = parts_of_new(id);
+  auto made = parts_->parts_of_new(id);
   if (!made) return forward(made);
   auto parts = *std::move(made);
   if (spec.input) {
@@ -160,33 +177,34 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
 }
 
 Result<Session> Runtime::open(const SessionId& id, Duration wait, const std::stop_token& stop) {
-  const Uptime deadline = options_.clock->uptime() + wait;
+  const Uptime deadline = parts_->options.clock->uptime() + wait;
   for (;;) {
-    auto seen = store_.change_number();
+    auto seen = parts_->store.change_number();
     if (!seen) return forward(seen);
     // Who held it is not known any more once it is ours.
-    auto row = store_.sessions().read(id);
+    auto row = parts_->store.sessions().read(id);
     if (!row) return forward(row);
-    if (auto noted = note_ended_worker(store_, *row); !noted) return forward(noted);
-    auto writer = grip(id);
-    if (writer) return hold(*std::move(writer), *std::move(row));
+    if (auto noted = note_ended_worker(parts_->store, *row); !noted) return forward(noted);
+    auto writer = parts_->grip(id);
+    if (writer) return parts_->hold(*std::move(writer), *std::move(row));
     if (writer.error().code != ErrorCode::lease_held) return forward(writer);
-    const Duration left = deadline - options_.clock->uptime();
+    const Duration left = deadline - parts_->options.clock->uptime();
     const bool is_its_own = OnBehalf::is_of(id, writer.error().subject);
     if (left <= Duration(0) || is_its_own || stop.stop_requested()) return forward(writer);
     // An owner that dies writes nothing that could be waited for.
-    auto waited = store_.wait_for_change(*seen, std::min(left, look_again));
+    auto waited = parts_->store.wait_for_change(*seen, std::min(left, look_again));
     if (!waited) return forward(waited);
   }
 }
 
 Result<Session> Runtime::open_or_create(const SessionId& id, SessionSpec spec, Duration wait) {
   spec.id = id;
-  const Uptime deadline = options_.clock->uptime() + wait;
+  const Uptime deadline = parts_->options.clock->uptime() + wait;
   for (bool is_first = true;; is_first = false) {
-    auto seen = store_.change_number();
+    auto seen = parts_->store.change_number();
     if (!seen) return forward(seen);
-    auto resumed = resume(id, {.wait = deadline - options_.clock->uptime(), .runs_calls = false});
+    auto resumed =
+        resume(id, {.wait = deadline - parts_->options.clock->uptime(), .runs_calls = false});
     if (resumed) return std::move(resumed->session);
     if (resumed.error().code != ErrorCode::not_found) return forward(resumed);
     auto created = create(spec);
@@ -194,36 +212,41 @@ Result<Session> Runtime::open_or_create(const SessionId& id, SessionSpec spec, D
     // Another has created it since, and it can be opened; or another thread is about to, and it
     // cannot be found yet.
     if (is_first) continue;
-    const Duration left = deadline - options_.clock->uptime();
+    const Duration left = deadline - parts_->options.clock->uptime();
     if (left <= Duration(0)) return being_created(id);
-    auto waited = store_.wait_for_change(*seen, std::min(left, look_again));
+    auto waited = parts_->store.wait_for_change(*seen, std::min(left, look_again));
     if (!waited) return forward(waited);
   }
 }
 
-Result<std::optional<Origin>> Runtime::origin_of(const SessionId& id) {
-  auto entries = store_.log().read(id, {.channel = "origin"});
+const RecoveryPlan& plan_of(const RecoveryReport& report) {
+  static const RecoveryPlan none;
+  return report.plan ? *report.plan : none;
+}
+
+Result<std::optional<Origin>> origin_of(Store& store, const SessionId& id) {
+  auto entries = store.log().read(id, {.channel = "origin"});
   if (!entries) return forward(entries);
   State state;
   for (const Entry& entry : *entries) fold(state, entry);
-  return std::move(state.origin);
+  return std::move(state.details->origin);
 }
 
-Result<bool> Runtime::is_of(const SessionId& id, std::string_view agent_digest) {
-  auto value = store_.log().find_value(id, "origin", Point::head());
+Result<bool> is_of(Store& store, const SessionId& id, std::string_view agent_digest) {
+  auto value = store.log().find_value(id, "origin", Point::head());
   if (!value) return forward(value);
   if (!*value || (*value)->condition != Condition::intact) return false;
   const auto origin = origin_from_json((*value)->body.bytes());
   return origin && origin->agent_digest == agent_digest;
 }
 
-Result<void> Runtime::begin_fork(const NewSession& fork, const ForkSpec& spec, State state,
-                                 std::vector<CarriedCall>& calls) {
+Result<void> Runtime::Parts::begin_fork(const NewSession& fork, const ForkSpec& spec, State state,
+                                        std::vector<CarriedCall>& calls) {
   Draft draft(state.head + 1);
   std::optional<Origin> fresh;
   if (spec.fresh_effects) {
-    fresh = root_origin(fork.id, *options_.ids);
-    if (state.origin) fresh->agent_digest = state.origin->agent_digest;
+    fresh = root_origin(fork.id, *options.ids);
+    if (state.details->origin) fresh->agent_digest = state.details->origin->agent_digest;
     draft.add(replacing("origin", "origin", to_json(*fresh)));
   }
   if (spec.system_prompt || spec.model) {
@@ -241,11 +264,11 @@ Result<void> Runtime::begin_fork(const NewSession& fork, const ForkSpec& spec, S
 }
 
 Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& spec) {
-  auto state = dispatch::read_whole_step(store_, from, at);
+  auto state = dispatch::read_whole_step(parts_->store, from, at);
   if (!state) return forward(state);
-  auto forked = foresee(store_, from, *state, spec.fresh_effects);
+  auto forked = foresee(parts_->store, from, *state, spec.fresh_effects);
   if (!forked) return forked;
-  forked->id = spec.id ? *spec.id : mint<SessionTag>(*options_.ids);
+  forked->id = spec.id ? *spec.id : mint<SessionTag>(*parts_->options.ids);
   // The parent may go on meanwhile.
   const NewSession made{
       .id = forked->id,
@@ -254,9 +277,9 @@ Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& sp
           .session = from, .at = at_position(state->head), .lineage = Lineage::fork}};
   // Else the fork is only a row: there is nothing to write into its line.
   if (spec.fresh_effects || spec.system_prompt || spec.model || !forked->calls.empty()) {
-    auto begun = begin_fork(made, spec, *std::move(state), forked->calls);
+    auto begun = parts_->begin_fork(made, spec, *std::move(state), forked->calls);
     if (!begun) return forward(begun);
-  } else if (auto row = store_.sessions().create(made); !row) {
+  } else if (auto row = parts_->store.sessions().create(made); !row) {
     return forward(row);
   }
   return forked;
@@ -272,7 +295,7 @@ namespace {
 
 // Whether it was made, and what it cost, nobody here may know: then it counts as spent.
 Result<bool> give_up_request(SessionWriter& writer) {
-  if (!writer.state().request) return false;
+  if (!writer.state().details->request) return false;
   Store& store = writer.deps().store;
   auto row = store.sessions().read(writer.lease().session);
   if (!row) return forward(row);
@@ -280,7 +303,7 @@ Result<bool> give_up_request(SessionWriter& writer) {
   if (!is_lost) return forward(is_lost);
   Draft draft = writer.draft();
   Budget budget = writer.state().budget;
-  const Request& request = writer.state().request->request;
+  const Request& request = writer.state().details->request->request;
   const RequestEnd end{.why = !*is_lost          ? "it was not made"
                               : request.is_ahead ? "nobody knows whether it was made"
                                                  : "its response was lost",
@@ -312,17 +335,17 @@ Result<void> put_begun_calls_in_doubt(SessionWriter& writer) {
 }  // namespace
 
 Result<bool> has_lost_a_response(Store& store, const SessionSummary& row, const State& state) {
-  if (!state.request) return false;
+  if (!state.details->request) return false;
   // What a fork has of its parent, only that one may have made.
   const bool is_parents = row.parent && row.parent->lineage == Lineage::fork &&
-                          state.request->position <= row.parent->position;
+                          state.details->request->position <= row.parent->position;
   if (is_parents) return false;
-  auto is_unsent = is_known_unsent(store, state.request->request);
+  auto is_unsent = is_known_unsent(store, state.details->request->request);
   if (!is_unsent) return forward(is_unsent);
   return !*is_unsent;
 }
 
-Result<RecoveryReport> Runtime::recover(Session& session) {
+Result<RecoveryReport> Runtime::Parts::recover(Session& session) {
   SessionWriter& writer = session.parts().writer;
   RecoveryReport report{.entries = writer.state().entries,
                         .steps = static_cast<std::uint64_t>(writer.state().totals.steps)};
@@ -337,18 +360,18 @@ Result<RecoveryReport> Runtime::recover(Session& session) {
   if (writer.has_ended()) {
     if (auto noted = put_begun_calls_in_doubt(writer); !noted) return forward(noted);
   }
-  auto row = store_.sessions().read(session.id());
+  auto row = store.sessions().read(session.id());
   if (!row) return forward(row);
   auto plan = plan_recovery(
-      store_, *row, writer.state(),
-      {.tools = &options_.tools, .policy = options_.policy, .now = options_.clock->now()});
+      store, *row, writer.state(),
+      {.tools = &options.tools, .policy = options.policy, .now = options.clock->now()});
   // Only a report: a damaged ledger of a parent does not keep its fork from its resume.
-  if (plan) report.plan = *std::move(plan);
+  if (plan) report.plan = std::make_shared<const RecoveryPlan>(*std::move(plan));
   return report;
 }
 
 Result<Resumed> Runtime::resume(const SessionId& id, const ResumeSpec& spec) {
-  const Uptime begin = options_.clock->uptime();
+  const Uptime begin = parts_->options.clock->uptime();
   auto session = open(id, spec.wait, spec.stop);
   if (!session) return forward(session);
   const SessionWriter& writer = session->parts().writer;
@@ -359,7 +382,7 @@ Result<Resumed> Runtime::resume(const SessionId& id, const ResumeSpec& spec) {
   if (spec.prepare) {
     if (auto ready = spec.prepare(*session); !ready) return forward(ready);
   }
-  auto report = recover(*session);
+  auto report = parts_->recover(*session);
   if (!report) return forward(report);
   // What lay in the inbox may have stopped it.
   if (spec.runs_calls && !had_ended && writer.check_goes_on()) {
@@ -370,7 +393,7 @@ Result<Resumed> Runtime::resume(const SessionId& id, const ResumeSpec& spec) {
   if (spec.input) {
     if (auto said = session->append(*spec.input); !said) return forward(said);
   }
-  report->took = options_.clock->uptime() - begin;
+  report->took = parts_->options.clock->uptime() - begin;
   return Resumed{*std::move(session), *std::move(report)};
 }
 

@@ -34,6 +34,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
 #include "session/parts.hpp"
 #include "session/scratch_folder.hpp"
 #include "store/api/lookup.hpp"
@@ -403,12 +404,12 @@ Result<std::optional<std::string>> Session::find_scratch(const std::string& key)
   return *std::move(text);
 }
 
-Result<std::string> Session::read_scratch_folder(const std::string& root) {
-  return follow_folder(parts_->writer, root, false);
+Result<std::string> read_scratch_folder(Session& session, const std::string& root) {
+  return follow_folder(session.parts().writer, root, false);
 }
 
-Result<std::string> Session::write_scratch_folder(const std::string& root) {
-  return follow_folder(parts_->writer, root, true);
+Result<std::string> write_scratch_folder(Session& session, const std::string& root) {
+  return follow_folder(session.parts().writer, root, true);
 }
 
 }  // namespace perdure

@@ -25,6 +25,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure {
 namespace {
@@ -49,8 +50,8 @@ class ScratchTest : public testing::TestWithParam<Backend> {
   Session begin() { return must(runtime->create()); }
 
   [[nodiscard]] std::string root() const { return (folder.path() / "notes").string(); }
-  std::string taken(Session& session) { return must(session.read_scratch_folder(root())); }
-  std::string written(Session& session) { return must(session.write_scratch_folder(root())); }
+  std::string taken(Session& session) { return must(read_scratch_folder(session, root())); }
+  std::string written(Session& session) { return must(write_scratch_folder(session, root())); }
   fs::path place(const SessionId& id) { return folder.path() / "notes" / id.text(); }
   fs::path file(const SessionId& id, const std::string& key) { return place(id) / (key + ".txt"); }
   std::string read(const SessionId& id, const std::string& key) {
@@ -286,7 +287,7 @@ TEST_P(ScratchTest, AnOutdatedOwnerWritesNoFile) {
   Session now = must(other->open(old.id()));
   must(now.set_scratch("plan", "two"));
   EXPECT_EQ(written(now), "");
-  EXPECT_EQ(refused_as(old.write_scratch_folder(root())), ErrorCode::lease_lost);
+  EXPECT_EQ(refused_as(write_scratch_folder(old, root())), ErrorCode::lease_lost);
   EXPECT_EQ(read(now.id(), "plan"), "two");
 }
 

@@ -37,6 +37,8 @@
 #include "runtime/api/commit.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "session/parts.hpp"
 #include "writer/session_writer.hpp"
 
@@ -138,11 +140,11 @@ Result<Position> Session::set(const Plan& plan) {
   return commit_one(parts_->writer, replacing("plan", "plan", to_json(plan)));
 }
 
-Result<void> Session::set_agent(const AgentChange& change, const Setup& setup) {
-  return parts_->writer.write([&](Draft& draft) -> Result<void> {
+Result<void> set_agent(Session& session, const AgentChange& change, const Setup& setup) {
+  return session.parts().writer.write([&](Draft& draft) -> Result<void> {
     draft.add(appending("origin", "agent", to_json(change)));
     // Whose it is now stands in one entry, and is found without the log before it.
-    Origin origin = state().origin.value_or(Origin{});
+    Origin origin = session.state().details->origin.value_or(Origin{});
     origin.agent_digest = change.agent_digest;
     draft.add(replacing("origin", "origin", to_json(origin)));
     draft.add(replacing("setup", "setup", to_json(setup)));
@@ -250,8 +252,8 @@ Result<void> Session::rewind(Point point) {
     if (!there) return forward(there);
     draft.batch.branch_from = there->head == 0 ? point : Point::position(there->head);
     // What it came to is on the line that is left, and so is what it cost.
-    if (there->request) {
-      auto ended = add_end_of_request(draft, there->request->request, there->budget,
+    if (there->details->request) {
+      auto ended = add_end_of_request(draft, there->details->request->request, there->budget,
                                       {.why = "the session went back"});
       if (!ended) return ended;
     }
@@ -296,7 +298,7 @@ bool ends_turn(const Message& response, const ResponseExtras& extras) {
 
 // The open request, if this process wrote it ahead and it was not sent yet.
 const Request* written_ahead(const SessionWriter& writer) {
-  const auto& open = writer.state().request;
+  const auto& open = writer.state().details->request;
   const bool is_ours = open && open->request.is_ahead && writer.has_written(open->position);
   return is_ours ? &open->request : nullptr;
 }
@@ -353,7 +355,7 @@ Result<Response> begin_response(const SessionWriter& writer, const Message& resp
                  .tokens_out = usage.tokens_out,
                  .cost_micros = usage.cost_micros};
   made.position = made.draft.add(std::move(entry));
-  if (auto added = add_cost(made, writer.state().request->request, usage); !added) {
+  if (auto added = add_cost(made, writer.state().details->request->request, usage); !added) {
     return forward(added);
   }
   return made;
@@ -406,7 +408,7 @@ Result<void> Session::record_request(const RequestSpec& request, std::optional<M
       return fail(ErrorCode::conflict, "a call has no outcome yet: run the calls first");
     }
     const Request* const ahead = written_ahead(writer);
-    if (writer.state().request && ahead == nullptr) {
+    if (writer.state().details->request && ahead == nullptr) {
       return fail(ErrorCode::conflict, "a request is open: record its response first");
     }
     Budget budget = writer.state().budget;
@@ -426,7 +428,7 @@ Result<Position> Session::record_response(Message response, const Usage& usage,
   SessionWriter& writer = parts_->writer;
   const OnBehalf on_behalf(writer.lease());
   if (auto known = writer.settle_unknown_commit(); !known) return forward(known);
-  if (!writer.state().request) {
+  if (!writer.state().details->request) {
     return fail(ErrorCode::conflict, "no request is open: record one first");
   }
   if (extras.rests && has_ended(extras.rests->status)) {
@@ -456,10 +458,10 @@ Result<Position> Session::record_response(Message response, const Usage& usage,
 Result<void> Session::abandon_request(const std::string& why, bool may_be_paid) {
   SessionWriter& writer = parts_->writer;
   return writer.write([&](Draft& draft) -> Result<void> {
-    if (!writer.state().request) return fail(ErrorCode::conflict, "no request is open");
+    if (!writer.state().details->request) return fail(ErrorCode::conflict, "no request is open");
     parts_->dispatcher.drop_next_request();
     Budget budget = writer.state().budget;
-    const Request& request = writer.state().request->request;
+    const Request& request = writer.state().details->request->request;
     Result<bool> is_unsent = !may_be_paid || written_ahead(writer) != nullptr;
     if (!*is_unsent) is_unsent = is_known_unsent(writer.deps().store, request);
     if (!is_unsent) return forward(is_unsent);
@@ -509,19 +511,21 @@ Result<void> Session::approve(Position call, bool allow, const std::string& who,
   });
 }
 
-Result<SessionId> Session::spawn(const ChildSpec& spec) {
-  SessionWriter& writer = parts_->writer;
+Result<SessionId> spawn(Session& session, const ChildSpec& spec) {
+  SessionWriter& writer = session.parts().writer;
+  const State& state = session.state();
   const SessionId child = spec.id ? *spec.id : mint<SessionTag>(writer.deps().ids);
   auto written = writer.write([&](Draft& draft) -> Result<void> {
-    if (state().children.contains(child.text())) return {};
+    if (state.details->children.contains(child.text())) return {};
     if (auto goes_on = writer.check_goes_on(); !goes_on) return goes_on;
-    Budget budget = state().budget;
-    ChildSpawn record{.child = child.text(),
-                      .root = state().origin ? state().origin->root : id().text(),
-                      .nonce = state().origin ? state().origin->nonce : "",
-                      .agent_digest = spec.agent_digest,
-                      .limit_micros = spec.grant_micros,
-                      .setup = spec.setup};
+    Budget budget = state.budget;
+    ChildSpawn record{
+        .child = child.text(),
+        .root = state.details->origin ? state.details->origin->root : session.id().text(),
+        .nonce = state.details->origin ? state.details->origin->nonce : "",
+        .agent_digest = spec.agent_digest,
+        .limit_micros = spec.grant_micros,
+        .setup = spec.setup};
     if (!spec.grant_micros && budget.totals.limit) record.limit_micros = 0;
     if (spec.grant_micros) {
       auto granted = add_budget_change(
@@ -534,8 +538,8 @@ Result<SessionId> Session::spawn(const ChildSpec& spec) {
     draft.batch.children.push_back(
         {.id = child,
          .annotation = spec.annotation,
-         .origin =
-             NewSession::Origin{.session = id(), .at = Point::head(), .lineage = Lineage::child}});
+         .origin = NewSession::Origin{
+             .session = session.id(), .at = Point::head(), .lineage = Lineage::child}});
     return {};
   });
   if (!written) return forward(written);
@@ -549,7 +553,7 @@ Result<void> Session::finish(const std::string& result, Status as) {
   auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
     const bool had_ended = parts_->writer.has_ended();
     if (had_ended && as != status()) return refuse_reopening(status());
-    if (had_ended && state().end) return {};
+    if (had_ended && state().details->end) return {};
     if (auto settled = check_all_settled(parts_->writer); !settled) return settled;
     Budget budget = state().budget;
     return add_end(*parts_, draft, budget, {.change = {.status = as}, .result = result});

@@ -25,6 +25,8 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -84,19 +86,18 @@ TEST_P(SessionTest, GoesOnUnderAnotherAgentAndItsOriginIsReadWithoutALease) {
   auto session = runtime->create({.setup = perdure::Setup{.model = "m"}, .agent_digest = "old"});
   ASSERT_TRUE(session);
   const SessionId id = session->id();
-  const auto other = start();
-  EXPECT_EQ(other->origin_of(id).value()->agent_digest, "old");
-  EXPECT_TRUE(other->is_of(id, "old").value());
-  ASSERT_TRUE(session->set_agent({.agent_digest = "new", .parts = {"model"}, .who = "ann"},
-                                 {.model = "n"}));
+  EXPECT_EQ(origin_of(*store, id).value()->agent_digest, "old");
+  EXPECT_TRUE(is_of(*store, id, "old").value());
+  ASSERT_TRUE(set_agent(*session, {.agent_digest = "new", .parts = {"model"}, .who = "ann"},
+                        {.model = "n"}));
   EXPECT_EQ(session->state().setup->model, "n");
   const Origin origin{
-      .root = id.text(), .nonce = session->state().origin->nonce, .agent_digest = "new"};
+      .root = id.text(), .nonce = session->state().details->origin->nonce, .agent_digest = "new"};
   EXPECT_FALSE(origin.nonce.empty());
-  EXPECT_EQ(session->state().origin, origin);
-  EXPECT_EQ(other->origin_of(id).value(), origin);
-  EXPECT_TRUE(other->is_of(id, "new").value());
-  EXPECT_FALSE(other->is_of(id, "old").value());
+  EXPECT_EQ(session->state().details->origin, origin);
+  EXPECT_EQ(origin_of(*store, id).value(), origin);
+  EXPECT_TRUE(is_of(*store, id, "new").value());
+  EXPECT_FALSE(is_of(*store, id, "old").value());
   const auto told = store->log().read(id, {.channel = "origin"}).value();
   ASSERT_EQ(told.size(), 3U);
   EXPECT_EQ(agent_change_from_json(told[1].body.bytes())->who, "ann");
@@ -160,7 +161,7 @@ TEST_P(SessionTest, APlanStaysInForceWhereALaterOneCannotBeRead) {
   const State state = read_state(*store, id, Point::head()).value();
   ASSERT_TRUE(state.plan);
   EXPECT_EQ(state.plan->objective, "in force");
-  EXPECT_EQ(state.skipped, (std::vector{Skipped{3, "plan", SkipReason::newer}}));
+  EXPECT_EQ(state.details->skipped, (std::vector{Skipped{3, "plan", SkipReason::newer}}));
 }
 
 TEST_P(SessionTest, RecoveredARequestWithoutAResponseCountsAsSpent) {
@@ -170,7 +171,7 @@ TEST_P(SessionTest, RecoveredARequestWithoutAResponseCountsAsSpent) {
   session.reset();
   auto [again, report] = runtime->resume(id, {.runs_calls = false}).value();
   EXPECT_TRUE(report.lost_a_response);
-  EXPECT_FALSE(again.state().request);
+  EXPECT_FALSE(again.state().details->request);
   EXPECT_EQ(again.state().budget.totals.unconfirmed, 5);
 }
 
@@ -299,7 +300,7 @@ TEST_P(SessionTest, WhatWasPaidAfterAnOldPointStaysPaid) {
   ASSERT_TRUE(session.record_request({.reserve_micros = 400}, user_says("one")));
   ASSERT_TRUE(
       session.record_response({.blocks = {TextBlock{.text = "done"}}}, {.cost_micros = 300}));
-  ASSERT_TRUE(session.spawn({.grant_micros = 200}));
+  ASSERT_TRUE(spawn(session, {.grant_micros = 200}));
 
   ASSERT_TRUE(session.rewind(Point::version(first)));
 
@@ -319,14 +320,14 @@ TEST_P(SessionTest, AForkSharesWhatWasAndTheScopeOfEffects) {
   const auto fork = runtime->open(forked.id).value();
 
   EXPECT_EQ(fork.state().transcript.size(), 1U);
-  EXPECT_EQ(fork.state().origin->root, session.id().text());
+  EXPECT_EQ(fork.state().details->origin->root, session.id().text());
 }
 
 TEST_P(SessionTest, AForkWithFreshEffectsHasAScopeOfItsOwn) {
   auto session = runtime->create().value();
   const auto forked = runtime->fork(session.id(), Point::head(), {.fresh_effects = true}).value();
-  EXPECT_EQ(runtime->open(forked.id).value().state().origin->root, forked.id.text());
-  EXPECT_EQ(session.state().origin->root, session.id().text());
+  EXPECT_EQ(runtime->open(forked.id).value().state().details->origin->root, forked.id.text());
+  EXPECT_EQ(session.state().details->origin->root, session.id().text());
 }
 
 TEST_P(SessionTest, OfARowThatTheStoreMadeAloneOpensLikeAnyOther) {
@@ -334,7 +335,7 @@ TEST_P(SessionTest, OfARowThatTheStoreMadeAloneOpensLikeAnyOther) {
   ASSERT_TRUE(store->sessions().create({.id = id}));
   const auto session = runtime->open(id);
   ASSERT_TRUE(session);
-  EXPECT_EQ(session->state().origin->root, "ses_early");
+  EXPECT_EQ(session->state().details->origin->root, "ses_early");
 }
 
 TEST_P(SessionTest, BeginsWithAllThatIsKnownOfItInOneCommit) {
@@ -352,7 +353,7 @@ TEST_P(SessionTest, BeginsWithAllThatIsKnownOfItInOneCommit) {
   EXPECT_EQ(store->info().commits, before + 1);
   EXPECT_EQ(session->state().setup->model, "m");
   EXPECT_EQ(session->state().budget.available(), 5'000'000);
-  EXPECT_EQ(session->state().origin->agent_digest, "digest");
+  EXPECT_EQ(session->state().details->origin->agent_digest, "digest");
   ASSERT_EQ(session->state().transcript.size(), 1U);
   const Message& said = session->state().transcript.front().message;
   EXPECT_EQ(text_of(said), "Hello");

@@ -20,6 +20,8 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -269,9 +271,9 @@ TEST_P(StatusTest, AResponseThatComesAfterTheEndIsRecordedAndItsCallsAreNot) {
 
   EXPECT_EQ(session->state().transcript.size(), 2U);
   EXPECT_EQ(session->state().budget.totals.recorded(), 7);
-  EXPECT_FALSE(session->state().request);
+  EXPECT_FALSE(session->state().details->request);
   EXPECT_TRUE(must(store->ledger().list({.session = id})).empty());
-  EXPECT_TRUE(session->state().open_calls.empty());
+  EXPECT_TRUE(session->state().details->open_calls.empty());
   must(session->reopen("ann", "after all"));
   EXPECT_EQ(must(session->run_calls()).run, 0U) << "they are told of as never made";
 }
@@ -288,7 +290,7 @@ TEST_P(StatusTest, ARequestThatAnEndedSessionHadMadeIsCountedWhenItsProcessIsGon
   const auto resumed = must(runtime->resume(id));
 
   EXPECT_TRUE(resumed.report.lost_a_response);
-  EXPECT_FALSE(resumed.session.state().request);
+  EXPECT_FALSE(resumed.session.state().details->request);
   EXPECT_EQ(resumed.session.state().budget.totals.unconfirmed, 40);
   EXPECT_EQ(resumed.session.status(), Status::cancelled);
 }
@@ -297,15 +299,15 @@ TEST_P(StatusTest, AChildsEndReachesAParentThatHasEnded) {
   restart();
   session = must(runtime->create({.budget_micros = 100}));
   id = session->id();
-  const SessionId child = must(session->spawn({.grant_micros = 60}));
+  const SessionId child = must(spawn(*session, {.grant_micros = 60}));
   must(session->set_status({.status = Status::cancelled}, "ann", "enough"));
-  EXPECT_EQ(session->spawn({}).error().code, ErrorCode::conflict);
+  EXPECT_EQ(spawn(*session, {}).error().code, ErrorCode::conflict);
   session.reset();
   must(must(runtime->open(child)).finish("done"));
 
   const auto resumed = must(runtime->resume(id));
 
-  EXPECT_TRUE(resumed.session.state().children.at(child.text()).end);
+  EXPECT_TRUE(resumed.session.state().details->children.at(child.text()).end);
   EXPECT_TRUE(resumed.session.state().budget.grants.empty());
   EXPECT_EQ(resumed.session.status(), Status::cancelled);
 }
@@ -316,7 +318,7 @@ TEST_P(StatusTest, AResponseDoesNotEndASession) {
   const auto refused =
       session->record_response(done, {}, {.rests = StatusChange{.status = Status::completed}});
   EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
-  EXPECT_TRUE(session->state().request) << "it can be recorded without";
+  EXPECT_TRUE(session->state().details->request) << "it can be recorded without";
   must(session->record_response(done));
 }
 

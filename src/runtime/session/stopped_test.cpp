@@ -23,6 +23,8 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -92,7 +94,7 @@ TEST_P(StoppedTest, MailThatStopsItIsHeededBeforeARecovery) {
 
     EXPECT_EQ(resumed.session.status(), cancels ? Status::cancelled : Status::paused);
     EXPECT_EQ(runs["one"], 0);
-    EXPECT_EQ(resumed.session.state().open_calls.size(), cancels ? 1U : 2U)
+    EXPECT_EQ(resumed.session.state().details->open_calls.size(), cancels ? 1U : 2U)
         << "one may have begun; the other is cancelled with its session";
   }
 }

@@ -15,6 +15,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure {
 namespace {
@@ -101,9 +102,9 @@ TEST_F(UnknownCommitTest, OfAResponseIsTakenInBeforeItIsGivenAgain) {
 TEST_F(UnknownCommitTest, OfASpawnIsTakenInBeforeItIsRepeated) {
   const ChildSpec spec{.id = must(SessionId::parse("child")), .grant_micros = 5};
   answer(ErrorCode::commit_unknown, true);
-  ASSERT_FALSE(session.spawn(spec));
+  ASSERT_FALSE(spawn(session, spec));
   answer_truly();
-  EXPECT_TRUE(session.spawn(spec));
+  EXPECT_TRUE(spawn(session, spec));
   EXPECT_EQ(session.state().budget.totals.granted, 5);
 }
 

@@ -25,6 +25,8 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -123,12 +125,12 @@ TEST_P(UsedAgain, ByAForkOfADescendantEachOfItsCallsIsNew) {
 TEST_P(UsedAgain, ByAChildEachOfItsCallsIsNew) {
   start();
   Session parent = create("parent");
-  must(parent.spawn({.id = named("child")}));
+  must(spawn(parent, {.id = named("child")}));
   Session child = must(runtime->open(named("child")));
   play(child);
   remove(std::move(child));
   Session other = create("other");
-  must(other.spawn({.id = named("child")}));
+  must(spawn(other, {.id = named("child")}));
 
   Session again = must(runtime->open(named("child")));
   play(again);
@@ -143,12 +145,12 @@ TEST_P(UsedAgain, ItsChildrenAreOthersToo) {
     Session held = create("parent");
     must(held.record_request({}, user_says("go")));
     must(held.record_response(asks_for({{"each_call", args}})));
-    const SessionId child = child_of(held.id(), held.state().open_calls.begin()->second);
-    must(held.spawn({.id = child}));
-    const Position call = held.state().open_calls.begin()->first;
+    const SessionId child = child_of(held.id(), held.state().details->open_calls.begin()->second);
+    must(spawn(held, {.id = child}));
+    const Position call = held.state().details->open_calls.begin()->first;
     must(held.close());
     held = must(runtime->open(held.id()));  // The same call, the same child.
-    EXPECT_EQ(child_of(held.id(), held.state().open_calls.at(call)), child);
+    EXPECT_EQ(child_of(held.id(), held.state().details->open_calls.at(call)), child);
     must(held.resolve(call, {.as = Decision::As::failed, .who = "a person"}));
     remove(std::move(held));
     return child;
@@ -184,13 +186,14 @@ TEST_P(UsedAgain, AForkSharesWhatIsDoneOnceInTheTreeUnlessItsEffectsAreFresh) {
 
   const Session fork = play_fork(parent.id(), "fork");
   EXPECT_EQ(runs["once_per_session"], 1);
-  EXPECT_EQ(fork.state().origin, parent.state().origin);
+  EXPECT_EQ(fork.state().details->origin, parent.state().details->origin);
 
   const Session fresh = play_fork(parent.id(), "fresh", {.fresh_effects = true});
   EXPECT_EQ(runs["once_per_session"], 2);
   EXPECT_TRUE(has_new_key("once_per_session"));
   const Session heir = play_fork(fresh.id(), "heir");
-  EXPECT_EQ(heir.state().origin->nonce, parent.state().origin->nonce) << "before the decision";
+  EXPECT_EQ(heir.state().details->origin->nonce, parent.state().details->origin->nonce)
+      << "before the decision";
 }
 
 TEST_P(UsedAgain, AFreshForkOfTheSameNameIsFreshAgain) {
@@ -256,7 +259,7 @@ TEST_P(UsedAgain, AResponseIsRecordedThoughNoCallOfItCanBegin) {
 
   ASSERT_TRUE(held.record_response(asks_for({{"each_call", args}, {"once_per_session", args}})));
   EXPECT_FALSE(held.run_calls());
-  EXPECT_FALSE(held.state().request);
+  EXPECT_FALSE(held.state().details->request);
   watched.on_commit({});
   EXPECT_EQ(must(held.run_calls()).run, 2U);
 }

@@ -11,6 +11,7 @@
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure {
 namespace {

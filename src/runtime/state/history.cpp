@@ -21,6 +21,7 @@
 #include "perdure/store/log.hpp"
 #include "runtime/api/growing_history.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -85,10 +86,10 @@ class Answers {
  public:
   // `state` must outlive this. `in_doubt`: what earlier answers left so.
   Answers(const State& state, DoubtsTold in_doubt) : in_doubt_(std::move(in_doubt)) {
-    for (const auto& [position, call] : state.open_calls) {
+    for (const auto& [position, call] : state.details->open_calls) {
       if (call.message != 0) open_.insert_or_assign(std::pair(call.message, call.block), &call);
     }
-    for (const Skipped& skipped : state.skipped) {
+    for (const Skipped& skipped : state.details->skipped) {
       if (skipped.channel != "calls") continue;
       unreadable_upto_ = std::max(unreadable_upto_, skipped.position);
     }
@@ -315,7 +316,7 @@ void add_turns(Messages messages, Answers& answers, std::vector<Message>& out) {
 // What answers to messages before that position may depend on.
 std::map<Position, OpenCall> open_before(const State& state, Position position) {
   std::map<Position, OpenCall> open;
-  for (const auto& [call, entry] : state.open_calls) {
+  for (const auto& [call, entry] : state.details->open_calls) {
     if (entry.message < position) open.emplace(call, entry);
   }
   return open;
@@ -331,7 +332,7 @@ bool GrowingHistory::holds(const State& state) const {
   if (!mark_) return true;
   const bool is_there = mark_->index < state.transcript.size() &&
                         state.transcript[mark_->index].position == mark_->position;
-  return is_there && state.skipped.size() == mark_->skipped &&
+  return is_there && state.details->skipped.size() == mark_->skipped &&
          open_before(state, mark_->position) == mark_->open;
 }
 
@@ -353,7 +354,7 @@ HistoryNews GrowingHistory::update(const State& state, std::size_t text_max) {
                  .told = told + before,
                  .in_doubt = answers.in_doubt(),
                  .open = open_before(state, end->position),
-                 .skipped = state.skipped.size()};
+                 .skipped = state.details->skipped.size()};
     if (!has_more) add_turns(Messages(end, rest.end()), answers, out);
   }
   const auto same = std::ranges::mismatch(tail_, out).in2 - out.begin();

@@ -26,6 +26,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "store/api/seam.hpp"
 
 namespace perdure {
@@ -104,15 +105,15 @@ Result<State> read_state(Store& store, const SessionId& session, Point as_of) {
 Result<std::vector<Position>> find_damage(Store& store, const SessionId& session,
                                           const State& state) {
   std::vector<Position> places;
-  for (const Skipped& skipped : state.skipped) {
+  for (const Skipped& skipped : state.details->skipped) {
     if (skipped.reason == SkipReason::damaged) places.push_back(skipped.position);
   }
-  if (state.open_calls.empty()) return places;
+  if (state.details->open_calls.empty()) return places;
   auto row = store.sessions().read(session);
   if (!row) return forward(row);
   const bool is_fork = row->parent && row->parent->lineage == Lineage::fork;
   const Position shared = is_fork ? row->parent->position : 0;
-  for (const auto& [position, open] : state.open_calls) {
+  for (const auto& [position, open] : state.details->open_calls) {
     if (position <= shared) continue;
     auto call = store.ledger().read(session, position);
     if (!call && call.error().code != ErrorCode::not_found) return forward(call);

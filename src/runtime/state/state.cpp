@@ -20,6 +20,7 @@
 #include "perdure/store/log.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 namespace {
@@ -33,19 +34,19 @@ void begin(Part& part, const Entry& entry) {
 }
 
 OpenCall* find_open(State& state, Position call) {
-  const auto found = state.open_calls.find(call);
-  return found == state.open_calls.end() ? nullptr : &found->second;
+  const auto found = state.details->open_calls.find(call);
+  return found == state.details->open_calls.end() ? nullptr : &found->second;
 }
 
 Skip fold_intent(State& state, const Entry& entry, OpenCall intent) {
-  begin(state.open_calls, entry);
+  begin(state.details->open_calls, entry);
   // A fork makes the call of its parent's message as one of its own.
-  std::erase_if(state.open_calls, [&](const auto& open) {
+  std::erase_if(state.details->open_calls, [&](const auto& open) {
     return intent.message != 0 && open.second.message == intent.message &&
            open.second.block == intent.block;
   });
   intent.call = entry.position;
-  state.open_calls.insert_or_assign(entry.position, std::move(intent));
+  state.details->open_calls.insert_or_assign(entry.position, std::move(intent));
   return {};
 }
 
@@ -92,10 +93,11 @@ void settle_calls(State& state, const Message& message) {
     const auto* result = std::get_if<ToolResultBlock>(&block);
     if (result == nullptr) continue;
     const auto outcome = outcome_of(*result);
-    const auto call = outcome ? state.open_calls.find(outcome->call) : state.open_calls.end();
-    if (call == state.open_calls.end()) continue;
+    const auto call =
+        outcome ? state.details->open_calls.find(outcome->call) : state.details->open_calls.end();
+    if (call == state.details->open_calls.end()) continue;
     call->second.is_told = true;
-    if (outcome->is_final()) state.open_calls.erase(call);
+    if (outcome->is_final()) state.details->open_calls.erase(call);
   }
 }
 
@@ -113,7 +115,7 @@ Skip fold_part(Part& part, const Entry& entry, Change change) {
 Skip fold_message(State& state, const Entry& entry, Message message) {
   begin(state.transcript, entry);
   // The answer is there, whole or cut off.
-  if (message.role == Role::assistant) state.request.reset();
+  if (message.role == Role::assistant) state.details->request.reset();
   settle_calls(state, message);
   state.transcript.push_back({entry.position, std::move(message)});
   return {};
@@ -125,9 +127,15 @@ Skip fold_value(State& state, const Entry& /*entry*/, Value value) {
   return {};
 }
 
+template <auto member, class Value>
+Skip fold_detail(State& state, const Entry& /*entry*/, Value value) {
+  state.details.operator->()->*member = std::move(value);
+  return {};
+}
+
 Skip fold_agent(State& state, const Entry& /*entry*/, AgentChange change) {
-  if (!state.origin) return SkipReason::refused;
-  state.origin->agent_digest = std::move(change.agent_digest);
+  if (!state.details->origin) return SkipReason::refused;
+  state.details->origin->agent_digest = std::move(change.agent_digest);
   return {};
 }
 
@@ -142,31 +150,31 @@ bool ends_request(const BudgetEntry& entry, const std::optional<OpenRequest>& re
 Skip fold_budget(State& state, const Entry& entry, const BudgetEntry& change) {
   const Skip skip = fold_part(state.budget, entry,
                               [&](Budget& budget) { return replay(budget, change).has_value(); });
-  if (!skip && ends_request(change, state.request)) state.request.reset();
+  if (!skip && ends_request(change, state.details->request)) state.details->request.reset();
   return skip;
 }
 
 Skip fold_request(State& state, const Entry& entry, Request request) {
-  state.request = OpenRequest{.position = entry.position, .request = std::move(request)};
+  state.details->request = OpenRequest{.position = entry.position, .request = std::move(request)};
   return {};
 }
 
 Skip end_request(State& state, const Entry& /*entry*/, const Request& /*request*/) {
-  state.request.reset();
+  state.details->request.reset();
   return {};
 }
 
 // What people decided about calls before that counts no more.
 Skip void_decisions(State& state, const Entry& /*entry*/) {
-  state.approvals.forget_given();
-  for (auto& [position, call] : state.open_calls) call.is_retried = false;
+  state.details->approvals.forget_given();
+  for (auto& [position, call] : state.details->open_calls) call.is_retried = false;
   return {};
 }
 
 Skip fold_approval(State& state, const Entry& entry, Approval approval) {
   // Whoever decides has seen the call.
   if (entry.position <= approval.call) return SkipReason::refused;
-  return fold_part(state.approvals, entry, [&](Approvals& approvals) {
+  return fold_part(state.details->approvals, entry, [&](Approvals& approvals) {
     return approvals.apply(std::move(approval)).has_value();
   });
 }
@@ -178,20 +186,21 @@ Skip fold_note(State& state, const Entry& entry, ScratchEntry change) {
 }
 
 Skip fold_spawn(State& state, const Entry& entry, const ChildSpawn& spawn) {
-  state.children[spawn.child] = {.spawned = entry.position, .limit_micros = spawn.limit_micros};
+  state.details->children[spawn.child] = {.spawned = entry.position,
+                                          .limit_micros = spawn.limit_micros};
   return {};
 }
 
 Skip fold_result(State& state, const Entry& /*entry*/, ChildEnd end) {
-  const auto child = state.children.find(end.child);
-  if (child == state.children.end()) return SkipReason::refused;
+  const auto child = state.details->children.find(end.child);
+  if (child == state.details->children.end()) return SkipReason::refused;
   child->second.end = std::move(end);
   return {};
 }
 
 Skip fold_status(State& state, const Entry& entry, StatusNote note) {
   note.position = entry.position;
-  state.status = std::move(note);
+  state.details->status = std::move(note);
   return {};
 }
 
@@ -243,11 +252,13 @@ constexpr std::array records = {
     Record{"scratchpad", "set", fold_notes},
     Record{"scratchpad", "delete", fold_notes},
     Record{"inbox", "", pass},
-    Record{"origin", "origin", decoded<origin_from_json, fold_value<&State::origin, Origin>>},
+    Record{"origin", "origin",
+           decoded<origin_from_json, fold_detail<&StateDetails::origin, Origin>>},
     Record{"origin", "agent", decoded<agent_change_from_json, fold_agent>},
     Record{"children", "spawn", decoded<child_spawn_from_json, fold_spawn>},
     Record{"children", "result", decoded<child_end_from_json, fold_result>},
-    Record{"children", "end", decoded<child_end_from_json, fold_value<&State::end, ChildEnd>>},
+    Record{"children", "end",
+           decoded<child_end_from_json, fold_detail<&StateDetails::end, ChildEnd>>},
     Record{"status", "", decoded<status_note_from_json, fold_status>},
 };
 
@@ -280,15 +291,30 @@ Skip take_in(State& state, const Entry& entry) {
 
 }  // namespace
 
+DetailsOfState::DetailsOfState() : details_(std::make_unique<StateDetails>()) {}
+DetailsOfState::~DetailsOfState() = default;
+DetailsOfState::DetailsOfState(const DetailsOfState& other)
+    : details_(std::make_unique<StateDetails>(*other.details_)) {}
+DetailsOfState::DetailsOfState(DetailsOfState&& other) noexcept : DetailsOfState() {
+  details_.swap(other.details_);
+}
+DetailsOfState& DetailsOfState::operator=(DetailsOfState other) noexcept {
+  details_.swap(other.details_);
+  return *this;
+}
+bool DetailsOfState::operator==(const DetailsOfState& other) const {
+  return *details_ == *other.details_;
+}
+
 void fold(State& state, const Entry& entry) {
   state.head = entry.position;
   ++state.entries;
   state.totals += entry.tally;
   if (const Skip skip = take_in(state, entry)) {
-    state.skipped.push_back({entry.position, entry.channel, *skip});
+    state.details->skipped.push_back({entry.position, entry.channel, *skip});
     // It may have said that the effects are other ones from there on.
     const bool may_be_other = entry.channel == "origin" && entry.fold == Fold::replace;
-    if (may_be_other && state.origin) state.origin->nonce.clear();
+    if (may_be_other && state.details->origin) state.details->origin->nonce.clear();
     // It may have said that earlier decisions no longer count: people can be asked again.
     const bool is_gone = *skip == SkipReason::damaged || *skip == SkipReason::erased;
     if (is_gone && (entry.channel == "approvals" || entry.channel.empty())) {

@@ -8,6 +8,7 @@
 
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/state_details.hpp"
 #include "state/log_fixture.hpp"
 #include "state/random_log_fixture.hpp"
 
@@ -34,12 +35,12 @@ RC_GTEST_PROP(FoldProperty, WhatIsPassedOverChangesNothing, ()) {
   const State whole = log.state();
   State without;
   for (const Entry& entry : log.entries()) {
-    const bool is_skipped =
-        std::ranges::find(whole.skipped, entry.position, &Skipped::position) != whole.skipped.end();
+    const bool is_skipped = std::ranges::find(whole.details->skipped, entry.position,
+                                              &Skipped::position) != whole.details->skipped.end();
     if (!is_skipped) fold(without, entry);
   }
-  RC_ASSERT(without.skipped.empty());
-  without.skipped = whole.skipped;
+  RC_ASSERT(without.details->skipped.empty());
+  without.details->skipped = whole.details->skipped;
   without.head = whole.head;
   without.entries = whole.entries;
   RC_ASSERT(without == whole);
@@ -52,9 +53,10 @@ RC_GTEST_PROP(FoldProperty, PassesOverAllThatIsErasedOrDamaged, ()) {
     if (entry.condition != Condition::intact) ++unreadable;
   }
   const State state = log.state();
-  const auto passed_over = std::ranges::count_if(state.skipped, [](const Skipped& skipped) {
-    return skipped.reason == SkipReason::erased || skipped.reason == SkipReason::damaged;
-  });
+  const auto passed_over =
+      std::ranges::count_if(state.details->skipped, [](const Skipped& skipped) {
+        return skipped.reason == SkipReason::erased || skipped.reason == SkipReason::damaged;
+      });
   RC_ASSERT(static_cast<std::size_t>(passed_over) == unreadable);
 }
 

@@ -16,6 +16,7 @@
 #include "perdure/store/log.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "state/log_fixture.hpp"
 
 namespace perdure {
@@ -48,9 +49,9 @@ TEST(State, HasTheLatestOfEachValue) {
   const State state = log.state();
   EXPECT_EQ(state.setup->model, "b");
   EXPECT_EQ(state.plan->objective, "b");
-  EXPECT_EQ(state.origin->root, "b");
+  EXPECT_EQ(state.details->origin->root, "b");
   EXPECT_EQ(state.counters, (Counters{.values = {{"b", 1}}}));
-  EXPECT_TRUE(state.skipped.empty());
+  EXPECT_TRUE(state.details->skipped.empty());
 }
 
 TEST(State, HasTheBudget) {
@@ -86,7 +87,7 @@ TEST(State, WaitsForAnAnswerUntilItIsThere) {
     log.add("budget", "reserve", R"({"subject":"r","micros":3})");
     log.add("requests", "request", to_json(Request{.reservation = "r", .model = "m"}));
     then(log);
-    return log.state().request;
+    return log.state().details->request;
   };
   const auto open = asked([](LogOf& log) { log.say(user_says("Are you there?")); });
   ASSERT_TRUE(open);
@@ -107,16 +108,16 @@ TEST(State, HasACallOpenFromItsIntentToItsOutcome) {
   const Position first = log.intend(message, 1);
   const Position second = log.intend(message, 2);
   const State asked = log.state();
-  ASSERT_EQ(asked.open_calls.size(), 2U);
-  const OpenCall& call = asked.open_calls.at(first);
+  ASSERT_EQ(asked.details->open_calls.size(), 2U);
+  const OpenCall& call = asked.details->open_calls.at(first);
   EXPECT_EQ(call.message, message);
   EXPECT_EQ(call.tool, "pay");
   EXPECT_EQ(args_of(asked, call), "{}");
   EXPECT_FALSE(call.args) << "no second copy of what the message has";
 
   log.answer("c1", first, succeeded);
-  EXPECT_FALSE(log.state().open_calls.contains(first));
-  EXPECT_TRUE(log.state().open_calls.contains(second));
+  EXPECT_FALSE(log.state().details->open_calls.contains(first));
+  EXPECT_TRUE(log.state().details->open_calls.contains(second));
 }
 
 TEST(State, OnlyAFinalOutcomeEndsACall) {
@@ -125,7 +126,7 @@ TEST(State, OnlyAFinalOutcomeEndsACall) {
     LogOf log;
     const Position call = log.intend(log.ask({"c"}), 1);
     log.answer("c", call, outcome);
-    EXPECT_EQ(log.state().open_calls.empty(), (Outcome{.state = outcome}.is_final()));
+    EXPECT_EQ(log.state().details->open_calls.empty(), (Outcome{.state = outcome}.is_final()));
   }
 }
 
@@ -138,7 +139,7 @@ TEST(State, AResultOfAMessageThatWasCutOffEndsNoCall) {
   message.is_partial = true;
   message.blocks.emplace_back(result);
   log.say(message);
-  EXPECT_TRUE(log.state().open_calls.contains(call));
+  EXPECT_TRUE(log.state().details->open_calls.contains(call));
 }
 
 TEST(State, KnowsWhichCallsAreInDoubt) {
@@ -146,10 +147,10 @@ TEST(State, KnowsWhichCallsAreInDoubt) {
   const Position call = log.intend(log.ask({"c"}), 1);
   log.add("calls", "doubt", to_json(Doubt{.call = call, .why = "timed out"}));
   log.add("calls", "evidence", to_json(Evidence{.call = call, .text = "no reply"}));
-  EXPECT_EQ(log.state().open_calls.at(call).doubt, "timed out");
+  EXPECT_EQ(log.state().details->open_calls.at(call).doubt, "timed out");
   log.add("calls", "resolution", to_json(Resolution{.call = call, .decision = "retry"}));
-  EXPECT_FALSE(log.state().open_calls.at(call).doubt);
-  EXPECT_TRUE(log.state().skipped.empty());
+  EXPECT_FALSE(log.state().details->open_calls.at(call).doubt);
+  EXPECT_TRUE(log.state().details->skipped.empty());
 }
 
 TEST(State, FindsArgumentsThatNoMessageHas) {
@@ -157,8 +158,8 @@ TEST(State, FindsArgumentsThatNoMessageHas) {
   const Position call = log.add("calls", "intent", to_json(OpenCall{.args = "[ 1 ]", .tool = "t"}));
   const Position lost = log.add("calls", "intent", to_json(OpenCall{.message = 99, .tool = "t"}));
   const State state = log.state();
-  EXPECT_EQ(args_of(state, state.open_calls.at(call)), "[ 1 ]");
-  EXPECT_FALSE(args_of(state, state.open_calls.at(lost)));
+  EXPECT_EQ(args_of(state, state.details->open_calls.at(call)), "[ 1 ]");
+  EXPECT_FALSE(args_of(state, state.details->open_calls.at(lost)));
 }
 
 TEST(State, HasApprovals) {
@@ -170,9 +171,10 @@ TEST(State, HasApprovals) {
   log.add("approvals", "used", to_json(approval));
   const Position again = log.add("approvals", "used", to_json(approval));
   const State state = log.state();
-  ASSERT_NE(state.approvals.find(call, sha256("{}")), nullptr);
-  EXPECT_EQ(state.approvals.find(call, sha256("{}"))->decision, ApprovalDecision::used);
-  EXPECT_EQ(state.skipped, (std::vector<Skipped>{{again, "approvals", SkipReason::refused}}));
+  ASSERT_NE(state.details->approvals.find(call, sha256("{}")), nullptr);
+  EXPECT_EQ(state.details->approvals.find(call, sha256("{}"))->decision, ApprovalDecision::used);
+  EXPECT_EQ(state.details->skipped,
+            (std::vector<Skipped>{{again, "approvals", SkipReason::refused}}));
 }
 
 TEST(State, HasNoApprovalThatCameBeforeItsCall) {
@@ -180,8 +182,8 @@ TEST(State, HasNoApprovalThatCameBeforeItsCall) {
   log.add("approvals", "given", to_json(Approval{.call = 2, .args_digest = sha256("{}")}));
   log.add("calls", "intent", to_json(OpenCall{.args = "{}", .tool = "t"}));
   const State state = log.state();
-  EXPECT_TRUE(state.approvals.empty());
-  EXPECT_EQ(state.skipped, (std::vector<Skipped>{{1, "approvals", SkipReason::refused}}));
+  EXPECT_TRUE(state.details->approvals.empty());
+  EXPECT_EQ(state.details->skipped, (std::vector<Skipped>{{1, "approvals", SkipReason::refused}}));
 }
 
 TEST(State, HasTheScratchpad) {
@@ -192,7 +194,7 @@ TEST(State, HasTheScratchpad) {
   log.entries().back().body = Body::from_blob({.digest = sha256("x"), .size = 1});
   log.add("scratchpad", "delete", to_json(ScratchEntry{.key = "a"}));
   EXPECT_EQ(log.state().scratchpad.values, (Scratchpad{.values = {{"b", "2"}}}.values));
-  EXPECT_TRUE(log.state().skipped.empty());
+  EXPECT_TRUE(log.state().details->skipped.empty());
 }
 
 TEST(State, KeepsChannelsOfTheUserAsTheyAre) {
@@ -206,7 +208,7 @@ TEST(State, KeepsChannelsOfTheUserAsTheyAre) {
             (std::vector<ChannelItem>{{2, "n", Body::from_text("[1]")},
                                       {3, "m", Body::from_text("\xFF")}}));
   EXPECT_EQ(state.channels.size(), 1U);
-  EXPECT_TRUE(state.skipped.empty());
+  EXPECT_TRUE(state.details->skipped.empty());
   EXPECT_FALSE(is_reserved("notes"));
   EXPECT_TRUE(is_reserved("inbox"));
 }
@@ -248,23 +250,24 @@ TEST(State, PassesOverWhatItCannotReadAndSaysSo) {
   const State state = log.state();
   EXPECT_EQ(state.plan->objective, "kept");
   using enum SkipReason;
-  EXPECT_EQ(state.skipped, (std::vector<Skipped>{{2, "plan", erased},
-                                                 {3, "plan", damaged},
-                                                 {4, "plan", blob},
-                                                 {5, "plan", other_kind},
-                                                 {6, "plan", newer},
-                                                 {7, "plan", unreadable},
-                                                 {8, "budget", refused}}));
+  EXPECT_EQ(state.details->skipped, (std::vector<Skipped>{{2, "plan", erased},
+                                                          {3, "plan", damaged},
+                                                          {4, "plan", blob},
+                                                          {5, "plan", other_kind},
+                                                          {6, "plan", newer},
+                                                          {7, "plan", unreadable},
+                                                          {8, "budget", refused}}));
 }
 
 TEST(State, KnowsTheAgentThatItWentOnWith) {
   LogOf log;
   log.add("origin", "origin", to_json(Origin{.root = "r", .agent_digest = "first"}));
   log.add("origin", "agent", to_json(AgentChange{.agent_digest = "second", .parts = {"tools"}}));
-  EXPECT_EQ(log.state().origin, (Origin{.root = "r", .agent_digest = "second"}));
+  EXPECT_EQ(log.state().details->origin, (Origin{.root = "r", .agent_digest = "second"}));
   LogOf homeless;
   homeless.add("origin", "agent", to_json(AgentChange{.agent_digest = "second"}));
-  EXPECT_EQ(homeless.state().skipped, (std::vector<Skipped>{{1, "origin", SkipReason::refused}}));
+  EXPECT_EQ(homeless.state().details->skipped,
+            (std::vector<Skipped>{{1, "origin", SkipReason::refused}}));
 }
 
 TEST(State, PassesOverOddEntriesOfEveryChannel) {
@@ -282,9 +285,9 @@ TEST(State, PassesOverOddEntriesOfEveryChannel) {
     State expected;
     expected.head = 3;
     expected.entries = 3;
-    expected.skipped = {{1, channel, SkipReason::unreadable},
-                        {2, channel, SkipReason::other_kind},
-                        {3, channel, SkipReason::newer}};
+    expected.details->skipped = {{1, channel, SkipReason::unreadable},
+                                 {2, channel, SkipReason::other_kind},
+                                 {3, channel, SkipReason::newer}};
     EXPECT_EQ(log.state(), expected) << channel << ' ' << kind;
   }
 }

@@ -20,6 +20,7 @@
 #include "perdure/store/log.hpp"
 #include "runtime/api/fields.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "store/api/lookup.hpp"
 
 namespace perdure {

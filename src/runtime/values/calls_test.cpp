@@ -15,6 +15,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "values/codec_fixture.hpp"
 
 namespace perdure {

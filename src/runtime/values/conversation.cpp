@@ -85,24 +85,23 @@ std::string write_whole(const Block& block) {
       block);
 }
 
-template <class Known>
-Result<Block> read_as(values::Reader& reader) {
-  auto known = values::read_rest<Known>(reader);
-  if (!known) return forward(known);
-  return *std::move(known);
-}
-
-Result<Block> read_whole(std::string_view text, const Block& as) {
-  values::Reader reader(text, shape_name(as));
+Result<void> read_whole(values::Reader& reader, Block& block) {
   std::string kind;
   reader.require("kind");
   reader.text("kind", kind);
-  if (kind == block_kind(TextBlock())) return read_as<TextBlock>(reader);
-  if (kind == block_kind(ReasoningBlock())) return read_as<ReasoningBlock>(reader);
-  if (kind == block_kind(ToolCallBlock())) return read_as<ToolCallBlock>(reader);
-  if (kind == block_kind(ToolResultBlock())) return read_as<ToolResultBlock>(reader);
+  if (kind == block_kind(TextBlock())) return values::read_rest(reader, block.emplace<TextBlock>());
+  if (kind == block_kind(ReasoningBlock())) {
+    return values::read_rest(reader, block.emplace<ReasoningBlock>());
+  }
+  if (kind == block_kind(ToolCallBlock())) {
+    return values::read_rest(reader, block.emplace<ToolCallBlock>());
+  }
+  if (kind == block_kind(ToolResultBlock())) {
+    return values::read_rest(reader, block.emplace<ToolResultBlock>());
+  }
   if (auto unknown = reader.finish(); !unknown) return forward(unknown);
-  return OtherBlock{RawJson::from_text(std::string(text)).value()};
+  block = OtherBlock{RawJson::from_text(std::string(reader.whole())).value()};
+  return {};
 }
 
 constexpr std::string_view shape_name(const Message& /*as*/) { return "message"; }

@@ -1,9 +1,9 @@
-// Members are few: each is looked for among all of them. One that was taken stays where it is, without
-// its value: no value is empty text.
+// Members are few: each is looked for among all of them.
 
 #include "runtime/api/fields.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -53,7 +54,14 @@ std::size_t depth_of(std::string_view json) {
   return deepest;
 }
 
-std::optional<std::int64_t> integer(std::string_view raw) { return parse_json(raw)->as_int64(); }
+// Of a JSON value. Empty also for a fraction, an exponent, and what does not fit.
+template <class Integer>
+std::optional<Integer> integer(std::string_view raw) {
+  Integer number = 0;
+  const auto [end, error] = std::from_chars(raw.data(), raw.data() + raw.size(), number);
+  if (error != std::errc{} || end != raw.data() + raw.size()) return std::nullopt;
+  return number;
+}
 
 // JSON that is found again without a byte more or less: a reader takes the space around a
 // value for its own.
@@ -96,18 +104,33 @@ void Writer::unknown(const Unknown& members) {
   for (const auto& [key, json] : members) object_.add_raw(key, json.text());
 }
 
-Reader::Reader(std::string_view text, std::string_view what) : what_(what) {
-  auto members = split_object(text);
-  if (!members) {
+Reader::Reader(std::string_view text, std::string_view what) : what_(what), parts_(&own_) {
+  auto parts = read_parts(text);
+  if (!parts) {
+    own_.list.resize(1);
     fail_with({ErrorCode::invalid_argument,
-               fmt::format("not a {}: {}", what_, members.error().message),
+               fmt::format("not a {}: {}", what_, parts.error().message),
                {}});
     return;
   }
-  members_ = *std::move(members);
-  has_exact_ = std::ranges::any_of(members_, [](const RawMember& member) {
-    return member.key.ends_with(base64_suffix) || member.key.ends_with(text_suffix);
-  });
+  own_ = *std::move(parts);
+  look_at_members();
+}
+
+Reader::Reader(Reader& outer, std::size_t part, std::string_view what)
+    : what_(what), parts_(outer.parts_), self_(part) {
+  if (!whole().starts_with('{')) {
+    fail_with({ErrorCode::invalid_argument, fmt::format("not a {}: not a JSON object", what_), {}});
+    return;
+  }
+  look_at_members();
+}
+
+void Reader::look_at_members() {
+  for (std::size_t i = self_ + 1; i < parts_->list[self_].end; i = parts_->list[i].end) {
+    const std::string_view key = parts_->list[i].key;
+    has_exact_ = has_exact_ || key.ends_with(base64_suffix) || key.ends_with(text_suffix);
+  }
   std::int64_t version = version_known;
   (*this)(version_key, version);
   if (version > version_known) {
@@ -118,33 +141,53 @@ Reader::Reader(std::string_view text, std::string_view what) : what_(what) {
   }
 }
 
-bool Reader::has(std::string_view key) const {
-  return std::ranges::any_of(members_, [&](const RawMember& member) {
-    return !member.value.empty() && member.key == key;
-  });
+std::string_view Reader::whole() const { return parts_->list[self_].value; }
+
+const RawPart* Reader::find(std::string_view key) const {
+  const RawPart* found = nullptr;
+  for (std::size_t i = self_ + 1; i < parts_->list[self_].end; i = parts_->list[i].end) {
+    const RawPart& part = parts_->list[i];
+    if (!part.is_taken && part.key == key) found = &part;
+  }
+  return found;
 }
+
+bool Reader::has(std::string_view key) const { return find(key) != nullptr; }
 
 void Reader::require_json(std::string_view key) {
   expect(has(key) || has(std::string(key) + std::string(text_suffix)), key, "to be there");
 }
 
 // Of several members of one key the last counts, as for Json::find.
-std::optional<std::string_view> Reader::take(std::string_view key) {
-  std::optional<std::string_view> found;
+std::optional<std::size_t> Reader::take_part(std::string_view key) {
+  std::optional<std::size_t> found;
   if (failed_) return found;
-  for (RawMember& member : members_) {
-    if (member.value.empty() || member.key != key) continue;
-    found = std::exchange(member.value, {});
+  for (std::size_t i = self_ + 1; i < parts_->list[self_].end; i = parts_->list[i].end) {
+    RawPart& part = parts_->list[i];
+    if (part.is_taken || part.key != key) continue;
+    part.is_taken = true;
+    found = i;
   }
   return found;
 }
 
-std::vector<std::string_view> Reader::take_array(std::string_view key, std::string_view expected) {
-  const auto raw = take(key);
-  if (!raw) return {};
-  auto elements = split_array(*raw);
-  expect(elements.has_value(), key, expected);
-  return elements ? *std::move(elements) : std::vector<std::string_view>();
+std::optional<std::string_view> Reader::take(std::string_view key) {
+  const auto part = take_part(key);
+  if (!part) return std::nullopt;
+  return parts_->list[*part].value;
+}
+
+// An array that is not empty has parts if its first element is an object.
+std::vector<std::size_t> Reader::take_objects(std::string_view key) {
+  std::vector<std::size_t> elements;
+  const auto array = take_part(key);
+  if (!array) return elements;
+  const RawPart& part = parts_->list[*array];
+  for (std::size_t i = *array + 1; i < part.end; i = parts_->list[i].end) elements.push_back(i);
+  const bool is_array = part.value.starts_with('[');
+  const bool is_read = !elements.empty() || (is_array && split_array(part.value)->empty());
+  expect(is_array && is_read, key, "an array of objects");
+  return elements;
 }
 
 void Reader::expect(bool fits, std::string_view key, std::string_view expected) {
@@ -184,8 +227,7 @@ void Reader::operator()(std::string_view key, std::string& out) {
 
 void Reader::operator()(std::string_view key, std::optional<std::string>& out) {
   if (!has(key)) return;
-  const auto member = std::ranges::find(members_, key, &RawMember::key);
-  if (member->value == "null") {
+  if (find(key)->value == "null") {
     take(key);
   } else {
     (*this)(key, out.emplace());
@@ -202,7 +244,7 @@ void Reader::operator()(std::string_view key, bool& out) {
 void Reader::operator()(std::string_view key, std::int64_t& out) {
   const auto raw = take(key);
   if (!raw) return;
-  const auto number = integer(*raw);
+  const auto number = integer<std::int64_t>(*raw);
   if (!number) return expect(false, key, "an integer");
   out = *number;
 }
@@ -210,7 +252,7 @@ void Reader::operator()(std::string_view key, std::int64_t& out) {
 void Reader::operator()(std::string_view key, std::uint64_t& out) {
   const auto raw = take(key);
   if (!raw) return;
-  const auto number = parse_json(*raw)->as_uint64();
+  const auto number = integer<std::uint64_t>(*raw);
   if (!number) return expect(false, key, "an integer that is not below zero");
   out = *number;
 }
@@ -235,7 +277,11 @@ void Reader::operator()(std::string_view key, Timestamp& out) {
 
 void Reader::operator()(std::string_view key, std::vector<std::string>& out) {
   constexpr std::string_view expected = "an array of strings";
-  for (const std::string_view element : take_array(key, expected)) {
+  const auto raw = take(key);
+  if (!raw) return;
+  const auto elements = split_array(*raw);
+  if (!elements) return expect(false, key, expected);
+  for (const std::string_view element : *elements) {
     const auto json = parse_json(element);
     if (json->as_string() == nullptr) return expect(false, key, expected);
     out.push_back(*json->as_string());
@@ -248,7 +294,7 @@ void Reader::operator()(std::string_view key, Numbers& out) {
   const auto members = split_object(*raw);
   if (!members) return expect(false, key, "an object");
   for (const RawMember& member : *members) {
-    const auto number = integer(member.value);
+    const auto number = integer<std::int64_t>(member.value);
     if (!number) return expect(false, member.key, "an integer");
     out.insert_or_assign(member.key, *number);
   }
@@ -279,9 +325,10 @@ void Reader::operator()(std::string_view key, RawJson& out) {
 Result<Unknown> Reader::finish() {
   if (failed_) return std::unexpected(*std::move(failed_));
   Unknown unknown;
-  for (const RawMember& member : members_) {
-    if (member.value.empty()) continue;
-    unknown.emplace_back(member.key, RawJson::from_text(std::string(member.value)).value());
+  for (std::size_t i = self_ + 1; i < parts_->list[self_].end; i = parts_->list[i].end) {
+    const RawPart& part = parts_->list[i];
+    if (part.is_taken) continue;
+    unknown.emplace_back(part.key, RawJson::from_text(std::string(part.value)).value());
   }
   return unknown;
 }

@@ -25,6 +25,7 @@
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/fields.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "store/api/lookup.hpp"
 
 namespace perdure {
@@ -180,51 +181,78 @@ void take_off(std::int64_t& part, std::int64_t micros) {
   part = std::max<std::int64_t>(0, part - micros);
 }
 
-// What an open reservation holds is no longer part of the totals.
-void forget(Budget& budget, const std::string& id) {
+Reservation* find_open(Budget& budget, const std::string& id) {
   const auto open = budget.reservations.find(id);
-  if (open == budget.reservations.end()) return;
-  BudgetTotals& totals = budget.totals;
-  take_off(open->second.is_unconfirmed ? totals.unconfirmed : totals.reserved, open->second.micros);
+  return open == budget.reservations.end() ? nullptr : &open->second;
 }
 
-Result<void> reserve(Budget& budget, const BudgetEntry& entry) {
-  const auto open = budget.reservations.find(entry.subject);
-  if (open != budget.reservations.end() && open->second.is_unconfirmed) {
+// What an open reservation holds is no longer part of the totals.
+void take_off(BudgetTotals& totals, const Reservation* open) {
+  if (open == nullptr) return;
+  take_off(open->is_unconfirmed ? totals.unconfirmed : totals.reserved, open->micros);
+}
+
+// Each of these gets the totals to change, and changes the rest of the budget only when they fit.
+
+Result<void> reserve(Budget& budget, BudgetTotals& totals, const BudgetEntry& entry) {
+  const Reservation* const open = find_open(budget, entry.subject);
+  if (open != nullptr && open->is_unconfirmed) {
     return fail(
         ErrorCode::already_exists,
         fmt::format("the reservation \"{}\" is unconfirmed: its request was made", entry.subject),
         entry.subject);
   }
-  forget(budget, entry.subject);
+  take_off(totals, open);
+  auto added = add(totals, &BudgetTotals::reserved, *entry.micros);
+  if (!added) return added;
   budget.reservations.insert_or_assign(entry.subject,
                                        Reservation{.micros = *entry.micros, .what = entry.what});
-  return add(budget.totals, &BudgetTotals::reserved, *entry.micros);
+  return {};
 }
 
-Result<void> leave_unconfirmed(Budget& budget, const BudgetEntry& entry) {
-  const auto open = budget.reservations.find(entry.subject);
-  if (open == budget.reservations.end() || open->second.is_unconfirmed) {
-    return not_open("reservation", entry.subject);
-  }
-  forget(budget, entry.subject);
-  open->second.micros = entry.micros.value_or(open->second.micros);
-  open->second.is_unconfirmed = true;
-  return add(budget.totals, &BudgetTotals::unconfirmed, open->second.micros);
+Result<void> spend(Budget& budget, BudgetTotals& totals, const BudgetEntry& entry) {
+  take_off(totals, find_open(budget, entry.subject));
+  auto added = add(totals, &BudgetTotals::spent, *entry.micros);
+  if (!added) return added;
+  budget.reservations.erase(entry.subject);
+  return {};
 }
 
-Result<void> grant(Budget& budget, const BudgetEntry& entry) {
-  std::int64_t& held = budget.grants[entry.subject];
+Result<void> leave_unconfirmed(Budget& budget, BudgetTotals& totals, const BudgetEntry& entry) {
+  Reservation* const open = find_open(budget, entry.subject);
+  if (open == nullptr || open->is_unconfirmed) return not_open("reservation", entry.subject);
+  const std::int64_t micros = entry.micros.value_or(open->micros);
+  take_off(totals, open);
+  auto added = add(totals, &BudgetTotals::unconfirmed, micros);
+  if (!added) return added;
+  open->micros = micros;
+  open->is_unconfirmed = true;
+  return {};
+}
+
+Result<void> release(Budget& budget, BudgetTotals& totals, const BudgetEntry& entry) {
+  const Reservation* const open = find_open(budget, entry.subject);
+  if (open == nullptr) return not_open("reservation", entry.subject);
+  take_off(totals, open);
+  budget.reservations.erase(entry.subject);
+  return {};
+}
+
+Result<void> grant(Budget& budget, BudgetTotals& totals, const BudgetEntry& entry) {
+  const auto open = budget.grants.find(entry.subject);
+  const std::int64_t held = open == budget.grants.end() ? 0 : open->second;
   // Totals that came from an entry may know of less.
   if (*entry.micros > std::numeric_limits<std::int64_t>::max() - held) {
     return fail(ErrorCode::invalid_argument, "the sum of these grants would not fit 64 bits");
   }
-  held += *entry.micros;
-  return add(budget.totals, &BudgetTotals::granted, *entry.micros);
+  auto added = add(totals, &BudgetTotals::granted, *entry.micros);
+  if (!added) return added;
+  budget.grants.insert_or_assign(entry.subject, held + *entry.micros);
+  return {};
 }
 
 // The grant ends: what did not come back was spent by the child.
-Result<void> give_back(Budget& budget, const BudgetEntry& entry) {
+Result<void> give_back(Budget& budget, BudgetTotals& totals, const BudgetEntry& entry) {
   const auto open = budget.grants.find(entry.subject);
   if (open == budget.grants.end()) return not_open("grant", entry.subject);
   const std::int64_t granted = open->second;
@@ -233,36 +261,30 @@ Result<void> give_back(Budget& budget, const BudgetEntry& entry) {
                 fmt::format("{} of a grant of {} cannot come back", *entry.micros, granted),
                 entry.subject);
   }
+  take_off(totals.granted, granted);
+  auto added = add(totals, &BudgetTotals::spent, granted - *entry.micros);
+  if (!added) return added;
   budget.grants.erase(open);
-  take_off(budget.totals.granted, granted);
-  return add(budget.totals, &BudgetTotals::spent, granted - *entry.micros);
+  return {};
 }
 
-// Where it fails, the budget may be half changed.
-Result<void> change(Budget& budget, const BudgetEntry& entry) {
+Result<void> change(Budget& budget, BudgetTotals& totals, const BudgetEntry& entry) {
   switch (entry.change) {
     case BudgetChange::limit:
-      budget.totals.limit = entry.micros;
+      totals.limit = entry.micros;
       return {};
     case BudgetChange::reserve:
-      return reserve(budget, entry);
+      return reserve(budget, totals, entry);
     case BudgetChange::spend:
-      forget(budget, entry.subject);
-      budget.reservations.erase(entry.subject);
-      return add(budget.totals, &BudgetTotals::spent, *entry.micros);
+      return spend(budget, totals, entry);
     case BudgetChange::unconfirmed:
-      return leave_unconfirmed(budget, entry);
+      return leave_unconfirmed(budget, totals, entry);
     case BudgetChange::release:
-      if (!budget.reservations.contains(entry.subject)) {
-        return not_open("reservation", entry.subject);
-      }
-      forget(budget, entry.subject);
-      budget.reservations.erase(entry.subject);
-      return {};
+      return release(budget, totals, entry);
     case BudgetChange::grant:
-      return grant(budget, entry);
+      return grant(budget, totals, entry);
     case BudgetChange::give_back:
-      return give_back(budget, entry);
+      return give_back(budget, totals, entry);
   }
   return fail(ErrorCode::invalid_argument, "no change of a budget");
 }
@@ -352,9 +374,9 @@ Result<void> apply(Budget& budget, const BudgetEntry& entry) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("{} needs an amount that is not below zero", to_string(entry.change)));
   }
-  Budget after = budget;
-  if (auto changed = change(after, entry); !changed) return changed;
-  budget = std::move(after);
+  BudgetTotals after = budget.totals;
+  if (auto changed = change(budget, after, entry); !changed) return changed;
+  budget.totals = std::move(after);
   return {};
 }
 

@@ -19,6 +19,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "values/codec_fixture.hpp"
 
 namespace perdure {

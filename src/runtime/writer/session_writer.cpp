@@ -33,6 +33,7 @@
 #include "runtime/api/commit.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 
 namespace perdure {
 Status status_in_log(const std::optional<StatusNote>& last, Position inherited) {
@@ -320,7 +321,7 @@ Result<void> SessionWriter::commit(Draft draft) {
                .wait_reason = wait_reason_,
                .in_log = status_in(state_),
                .restored = is_restored_,
-               .has_open_calls = !state_.open_calls.empty()},
+               .has_open_calls = !state_.details->open_calls.empty()},
               std::move(draft.reason));
   auto receipt = std::ranges::any_of(batch.entries, is_large) ? commit_with_blobs(batch)
                                                               : commit_in_order(batch);

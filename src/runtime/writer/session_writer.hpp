@@ -25,6 +25,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/state_details.hpp"
 #include "runtime/api/worker.hpp"
 
 namespace perdure {
@@ -228,7 +229,7 @@ class SessionWriter {
   [[nodiscard]] bool has_ended() const;
   /// What `state` says of this session's status: none of what a fork shares with its parent.
   [[nodiscard]] Status status_in(const State& state) const {
-    return status_in_log(state.status, inherited_);
+    return status_in_log(state.details->status, inherited_);
   }
   /// Nothing may be started in it.
   /// Fails: `conflict` for a session that has ended or is paused.

@@ -19,6 +19,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "runtime/api/state_details.hpp"
 #include "tools/check/paths.hpp"
 
 namespace perdure {

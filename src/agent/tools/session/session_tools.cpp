@@ -20,6 +20,8 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "tools/args.hpp"
 
 namespace perdure {
@@ -29,7 +31,7 @@ namespace perdure {
   return {.tool = {.name = std::move(name),
                    .description = std::move(description),
                    .input_schema = std::string(schema),
-                   .answer = std::move(answer)}};
+                   .answer = answered_by(std::move(answer))}};
 }
 
 // A question is a call that needs approval, and the words of the approval are its answer: the
@@ -41,10 +43,10 @@ constexpr std::string_view ask_schema = R"({"type": "object", "additionalPropert
   "required": ["question"], "properties": {"question": {"type": "string", "minLength": 1}}})";
 
 SessionAnswer user_answer(const State& state, Position call, const Json& /*args*/) {
-  const auto open = state.open_calls.find(call);
-  const Approval* word = open == state.open_calls.end()
+  const auto open = state.details->open_calls.find(call);
+  const Approval* word = open == state.details->open_calls.end()
                              ? nullptr
-                             : state.approvals.find(call, open->second.args_digest);
+                             : state.details->approvals.find(call, open->second.args_digest);
   if (word == nullptr) {
     return {.content = "Nobody was asked: this agent is not set up to wait for an answer.",
             .is_error = true};
@@ -61,7 +63,7 @@ ToolSpec make_ask_tool() {
                .description =
                    "Asks the user, and waits for the answer. Only for what nothing else can tell.",
                .input_schema = std::string(ask_schema),
-               .answer = user_answer},
+               .answer = answered_by(user_answer)},
       .needs_word = true};
 }
 

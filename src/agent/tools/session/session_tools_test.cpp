@@ -19,6 +19,7 @@
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure {
 namespace {
@@ -161,9 +162,9 @@ TEST_P(SessionToolsTest, ARefusalIsAnAnswerToo) {
 
 TEST_P(SessionToolsTest, AnAnswerThatThrowsChangesNothing) {
   Tool tool{.name = "t"};
-  tool.answer = [](const State&, Position, const Json&) -> SessionAnswer {
+  tool.answer = answered_by([](const State&, Position, const Json&) -> SessionAnswer {
     throw std::runtime_error("broken");
-  };
+  });
   begin({tool});
   EXPECT_EQ(turn({{"t", "{}"}}),
             "error: This could not be answered: the tool's `answer` threw: broken");
