@@ -26,6 +26,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/ownership.hpp"
 #include "text/wording.hpp"
+#include "tools/check/checked_tool.hpp"
 
 namespace perdure {
 
