@@ -2,8 +2,6 @@
 //
 // Errors in a file are reported line by line, as by a compiler, and the exit code is 1.
 
-#include "perdure/agent/agent_file.hpp"
-
 #include <cstdlib>
 #include <iostream>
 #include <optional>
@@ -26,24 +24,19 @@ std::optional<std::string> from_environment(const std::string& name) {
 
 // [show]
 // The argument of Agent::start.
-Result<AgentSpec> agent_of(const AgentFile& file) {
+Result<AgentSpec> agent_of(const std::string& path) {
   return make_agent_spec(
-      file, {.environment = from_environment, .state_folder = "/var/tmp/perdure-agents"},
+      path, {.environment = from_environment, .state_folder = "/var/tmp/perdure-agents"},
       {.clock = system_clock(), .ids = random_ids()});
 }
 
 int show(const std::string& path) {
-  const auto file = read_agent_file(path);
-  if (!file) {
-    std::cerr << file.error().message << '\n';
-    return 1;
-  }
-  const auto agent = agent_of(*file);
+  const auto agent = agent_of(path);
   if (!agent) {
     std::cerr << agent.error().message << '\n';
     return 1;
   }
-  std::cout << file->name << ": model " << agent->setup.model << ", tools";
+  std::cout << path << ": model " << agent->setup.model << ", tools";
   for (const auto name : agent->tools.names()) std::cout << ' ' << name;
   std::cout << '\n';
   return 0;
@@ -52,8 +45,8 @@ int show(const std::string& path) {
 
 // [changed]
 // The changes that a resume under `now` reports for a session started under `before`.
-void tell_changes(const AgentFile& before, const AgentFile& now) {
-  for (const auto& part : changed_parts(agent_digest(before), agent_digest(now))) {
+void tell_changes(const AgentSpec& before, const AgentSpec& now) {
+  for (const auto& part : changed_parts(before.digest, now.digest)) {
     std::cout << "changed: " << part << '\n';
   }
 }
@@ -67,7 +60,7 @@ int main(int argc, char** argv) {
     if (show(file) != 0) code = 1;
   }
   if (argc == 3 && code == 0) {
-    tell_changes(read_agent_file(argv[1]).value(), read_agent_file(argv[2]).value());
+    tell_changes(agent_of(argv[1]).value(), agent_of(argv[2]).value());
   }
   return code;
 }

@@ -10,10 +10,10 @@ import tempfile
 
 AGENTS = pathlib.Path(__file__).resolve().parent / "agents"
 SAID = {
-    "refunds.yaml": "refunds: model claude-sonnet-5-5, tools ask_user order plan_create plan_show postcondition_verify refund step_update\n",
-    "reviewer.yaml": "reviewer: model qwen3-coder, tools edit_file list_files note_delete note_list note_read note_write plan_create plan_show "
+    "refunds.yaml": "model claude-sonnet-5-5, tools ask_user order plan_create plan_show postcondition_verify refund step_update\n",
+    "reviewer.yaml": "model qwen3-coder, tools edit_file list_files note_delete note_list note_read note_write plan_create plan_show "
     "postcondition_verify read_file search_files shell step_update write_file\n",
-    "scripted.yaml": "scripted: model scripted, tools note_delete note_list note_read note_write\n",
+    "scripted.yaml": "model scripted, tools note_delete note_list note_read note_write\n",
 }
 
 
@@ -31,7 +31,7 @@ if agents.keys() != SAID.keys():
     sys.exit(f"agents without an expected text: {agents.keys() ^ SAID.keys()}")
 for name, file in agents.items():
     said = run(file)
-    expect(said.returncode == 0 and said.stdout == SAID[name], said)
+    expect(said.returncode == 0 and said.stdout == f"{file}: {SAID[name]}", said)
 
 with tempfile.TemporaryDirectory() as folder:
     other = pathlib.Path(folder) / "scripted.yaml"

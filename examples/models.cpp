@@ -17,7 +17,6 @@
 #include <vector>
 
 #include <perdure/agent/provider.hpp>
-#include <perdure/agent/secrets.hpp>
 
 using namespace perdure;
 

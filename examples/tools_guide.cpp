@@ -1,6 +1,7 @@
 // The tools of an agent: programs, files, a shell, a plan; the checks before a call, and its outcome.
 // docs/tools.md shows the parts of this file.
 
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -11,8 +12,6 @@
 #include <variant>
 #include <vector>
 
-#include <perdure/agent/permissions.hpp>
-#include <perdure/agent/secrets.hpp>
 #include <perdure/agent/tools.hpp>
 #include <perdure/runtime/runtime.hpp>
 #include <perdure/store/store.hpp>
@@ -41,13 +40,13 @@ ToolSpec deploy_tool(const std::string& folder) {
 
 // [secrets]
 ToolSpec with_token(ToolSpec tool) {
-  const auto secrets =
-      Secrets::of({{.name = "DEPLOY_TOKEN", .variable = "DEPLOY_TOKEN"}},
-                  [](const std::string& name) -> std::optional<std::string> {
-                    const char* value = std::getenv(name.c_str());
-                    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
-                  });
-  return with_secrets(std::move(tool), secrets.value()).value();
+  const Environment environment = [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+  };
+  return with_secrets(std::move(tool), {{.name = "DEPLOY_TOKEN", .variable = "DEPLOY_TOKEN"}},
+                      environment)
+      .value();
 }
 // [end]
 
@@ -87,19 +86,6 @@ void show(const Toolbox& tools, const std::string& name, const std::string& args
 }
 // [end]
 
-void show_schema() {
-  // [schema]
-  const Json rules = parse_json(R"({"type": "object", "required": ["path"],
-    "properties": {"path": {"type": "string"}, "lines": {"type": "integer", "maximum": 500}},
-    "additionalProperties": false})")
-                         .value();
-  const JsonSchema schema = JsonSchema::compile(rules).value();
-  for (const auto& error : schema.check(parse_json(R"({"pth": "a", "lines": 501.5})").value())) {
-    std::cout << error.at << ": " << error.message << '\n';
-  }
-  // [end]
-}
-
 void show_session(const Toolbox& tools) {
   // [session]
   const auto store = open_store("tools.db").value();
@@ -137,7 +123,6 @@ int main() {
   const std::string folder = std::filesystem::current_path().string();
   std::filesystem::create_directories(folder + "/work");
   const Toolbox tools = make_toolbox(folder);
-  show_schema();
   show(tools, "readfile", R"({"path": "a"})");
   show(tools, "read_file", R"({"path": "a")");
   show(tools, "deploy", R"({"version": "7"})");

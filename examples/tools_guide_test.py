@@ -6,12 +6,6 @@ import subprocess
 import sys
 import tempfile
 
-SAID = """\
-: lacks the member "path"
-: has no member "pth"; did you mean "path"?
-/lines: must be an integer, not the number 501.5
-/lines: must be at most 500; is 501.5
-"""
 BEGINNINGS = [
     '{"error":"unknown_tool","tool":"readfile","message":"There is no such tool. Did you mean read_file?"',
     '{"error":"arguments_not_json","tool":"read_file"',
@@ -30,9 +24,9 @@ TOKEN = "sk-planted-in-the-guide"
 program = pathlib.Path(sys.argv[1]).resolve()
 with tempfile.TemporaryDirectory() as folder:
     run = subprocess.run([program], cwd=folder, capture_output=True, text=True, env={**os.environ, "DEPLOY_TOKEN": TOKEN})
-    rest = run.stdout.removeprefix(SAID).splitlines()
-    as_expected = len(rest) == len(BEGINNINGS) and all(line.startswith(begin) for line, begin in zip(rest, BEGINNINGS))
-    if run.returncode != 0 or not run.stdout.startswith(SAID) or not as_expected:
+    lines = run.stdout.splitlines()
+    as_expected = len(lines) == len(BEGINNINGS) and all(line.startswith(begin) for line, begin in zip(lines, BEGINNINGS))
+    if run.returncode != 0 or not as_expected:
         sys.exit(f"exit code {run.returncode}\nsaid:\n{run.stdout}{run.stderr}")
     if TOKEN not in (pathlib.Path(folder) / "deployed").read_text(encoding="utf-8"):
         sys.exit("the program did not get its secret")

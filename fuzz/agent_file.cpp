@@ -1,7 +1,7 @@
 // Agent files. Whatever the bytes are, they are an agent or there is a line and a column for what is
 // wrong; the same bytes are the same agent again, and its digest says so.
 
-#include "perdure/agent/agent_file.hpp"
+#include "agent/api/agent_file.hpp"
 
 #include <cstddef>
 #include <cstdint>

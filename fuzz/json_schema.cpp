@@ -1,6 +1,8 @@
 // JSON Schema: a schema and a value, a zero byte between them. Whatever they are, the verdict comes
 // in bounded time, and comes again; what is told to be wrong is at a place that is there.
 
+#include "agent/api/json_schema.hpp"
+
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include <perdure/agent/agent.hpp>
-#include <perdure/agent/agent_file.hpp>
 #include <perdure/core/id.hpp>
 #include <perdure/store/store.hpp>
 
@@ -68,14 +67,10 @@ Result<void> resolve(Store& store, AgentSession& session, const std::vector<std:
       {.as = *as, .result = words.at(2), .who = "the audience", .why = words.at(2)});
 }
 
-int run(const AgentFile& file, const std::string& folder, const std::vector<std::string>& words) {
-  auto spec =
-      make_agent_spec(file, {.environment = from_environment, .state_folder = folder + "/state"},
-                      {.clock = system_clock(), .ids = random_ids()});
-  if (!spec) return tell(spec.error());
+int run(AgentSpec spec, const std::string& folder, const std::vector<std::string>& words) {
   const auto store = open_store(folder + "/desk.db");
   if (!store) return tell(store.error());
-  const auto agent = Agent::start(**store, *std::move(spec));
+  const auto agent = Agent::start(**store, std::move(spec));
   if (!agent) return tell(agent.error());
   auto session = take_up(**agent, SessionId::parse("refund-1042").value());
   if (!session) return tell(session.error());
@@ -103,7 +98,9 @@ int main(int argc, char** argv) {
     std::cerr << "usage: refund_desk_run AGENT.yaml FOLDER [MESSAGE | resolve AS WHY]\n";
     return 2;
   }
-  const auto file = read_agent_file(words[0]);
-  if (!file) return tell(file.error());
-  return run(*file, words[1], {words.begin() + 2, words.end()});
+  auto spec = make_agent_spec(
+      words[0], {.environment = from_environment, .state_folder = words[1] + "/state"},
+      {.clock = system_clock(), .ids = random_ids()});
+  if (!spec) return tell(spec.error());
+  return run(*std::move(spec), words[1], {words.begin() + 2, words.end()});
 }

@@ -21,9 +21,6 @@
 
 // Agents.
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/secrets.hpp"
 #include "perdure/agent/tools.hpp"
 // IWYU pragma: end_exports

@@ -51,6 +51,34 @@ std::string copied_store(CliFixture& fixture, const TempFolder& folder) {
   return folder.file("copy.db");
 }
 
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_at(const std::string& path, std::size_t at, const std::string& bytes) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(static_cast<std::streamoff>(at));
+  file << bytes;
+}
+
+// Where a file has `text` for the first time; false: nowhere.
+bool overwrite(const std::string& path, const std::string& text, const std::string& by) {
+  const std::size_t at = content_of(path).find(text);
+  if (at == std::string::npos) return false;
+  write_at(path, at, by);
+  return true;
+}
+
+// Zeroes the page that has `text`, as a failing disk does: no row of it can be read.
+bool zero_page_with(const std::string& path, const std::string& text) {
+  constexpr std::size_t page_bytes = 8192;
+  const std::size_t at = content_of(path).find(text);
+  if (at == std::string::npos) return false;
+  write_at(path, at / page_bytes * page_bytes, std::string(page_bytes, '\0'));
+  return true;
+}
+
 TEST_F(BrokenStores, ANewerFormatIsRefusedAndUntouched) {
   const TempFolder folder;
   const std::string path = copied_store(fixture, folder);
@@ -106,15 +134,7 @@ TEST_F(BrokenStores, ADamagedPageIsFoundAndTheRestIsSaved) {
   const TempFolder folder;
   const std::string path = copied_store(fixture, folder);
   ASSERT_EQ(cli::shell(path, "perdure check").exit, 0);
-  {
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    const auto at = text.find("Weekly report");
-    ASSERT_NE(at, std::string::npos);
-    file.clear();
-    file.seekp(static_cast<std::streamoff>(at));
-    file.write("Daily", 5);
-  }
+  ASSERT_TRUE(overwrite(path, "Weekly report", "Daily"));
   const Said said = cli::shell(path, "perdure check");
   EXPECT_EQ(said.exit, 6) << said.out;
   EXPECT_TRUE(said.out.contains("perdure salvage")) << said.out;
@@ -127,15 +147,7 @@ TEST_F(BrokenStores, ADamagedPageIsFoundAndTheRestIsSaved) {
 TEST_F(BrokenStores, WhatNoSalvageCanMendIsNamedAndNotToBeSalvagedAgain) {
   const TempFolder folder;
   const std::string path = copied_store(fixture, folder);
-  {
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    const auto at = text.find("bat_000");
-    ASSERT_NE(at, std::string::npos);
-    file.clear();
-    file.seekp(static_cast<std::streamoff>(at + 5));
-    file.write("1", 1);
-  }
+  ASSERT_TRUE(overwrite(path, "bat_000", "bat_010"));
   EXPECT_TRUE(cli::shell(path, "perdure check").out.contains("perdure salvage"));
   const std::string saved = folder.file("saved.db");
   const Said salvaged = cli::shell(path, "perdure salvage " + path + " " + saved);
@@ -149,6 +161,73 @@ TEST_F(BrokenStores, WhatNoSalvageCanMendIsNamedAndNotToBeSalvagedAgain) {
   EXPECT_TRUE(checked.out.contains("does not match the hash chain")) << checked.out;
   EXPECT_FALSE(checked.out.contains("perdure salvage")) << checked.out;
   EXPECT_TRUE(checked.out.contains("--with-damage")) << checked.out;
+}
+
+// Its row and its ledger can be read, and what it may still cost cannot.
+TEST_F(BrokenStores, WhatIsUnknownOfASessionThatCannotBeReadIsNotANumber) {
+  const TempFolder folder;
+  const std::string path = copied_store(fixture, folder);
+  EXPECT_TRUE(
+      cli::shell(path, "perdure show ses_2b7x --json").out.contains(R"("unconfirmed_micros":0})"));
+  ASSERT_TRUE(zero_page_with(path, "Refund everybody"));
+  const Said shown = cli::shell(path, "perdure show ses_2b7x --json");
+  EXPECT_EQ(shown.exit, 0) << shown.out;
+  EXPECT_TRUE(shown.out.contains(R"("is_cost_known":false)")) << shown.out;
+  EXPECT_TRUE(shown.out.contains(R"("unconfirmed_micros":null})")) << shown.out;
+  const Said card = cli::shell(path, "perdure show ses_2b7x");
+  EXPECT_TRUE(card.out.contains("unconfirmed cost unknown")) << card.out;
+}
+
+// Which calls wait for an approval only the state says: the list may lack some.
+TEST_F(BrokenStores, PendingListsTheDoubtsOfSessionsThatCannotBeReadAndReportsTheDamage) {
+  const TempFolder folder;
+  const std::string path = copied_store(fixture, folder);
+  ASSERT_TRUE(zero_page_with(path, "Refund everybody"));
+  const Said listed = cli::shell(path, "perdure pending");
+  EXPECT_EQ(listed.exit, 6) << listed.out;
+  EXPECT_TRUE(listed.out.contains("ses_2b7x00:6")) << listed.out;
+  EXPECT_TRUE(listed.out.contains("perdure: ")) << listed.out;
+  EXPECT_EQ(cli::shell(path, "perdure pending --json").exit, 6);
+  EXPECT_EQ(cli::shell(path, "perdure pending ses_8e1f").exit, 6) << "nothing is not known";
+}
+
+// Whether the store is there or not: the command line is wrong in either case.
+TEST_F(BrokenStores, AUsageErrorIsReportedBeforeTheStoreIsOpened) {
+  const TempFolder folder;
+  const std::vector<std::string> lines = {
+      "export @last",
+      "export @last -o postgres://host/name",
+      "export @last -o - --json",
+      "deny ses_8e1f",
+      "deny ses_8e1f --reason ''",
+      "resolve ses_2b7x",
+      "resolve ses_2b7x --as retry",
+      "resolve ses_2b7x --as failed --reason seen --result rf_88",
+      "answer ses_6a3e ' '",
+      "fork ses_7k2m --set colour=red",
+      "resume",
+      "resume ses_7k2m ' '",
+      "resume ses_7k2m --wait soon",
+      "resume ses_7k2m --budget much",
+      "log @last --follow --json",
+      "log @last --from 0",
+      "cat @last --raw --json",
+      "sessions --watch --json",
+      "sessions --limit none",
+      "sessions cost:much",
+      "prune --older-than old",
+      "checkpoints @last --limit -1",
+      "timeline @last --turn one",
+      "backup -",
+      "move memory: @last",
+      "copy memory: @last"};
+  for (const std::string& line : lines) {
+    const Said there = shell("perdure " + line);
+    EXPECT_EQ(there.exit, 2) << line << ": " << there.out;
+    const Said missing = cli::shell(folder.file("none.db"), "perdure " + line);
+    EXPECT_EQ(missing.exit, 2) << line << ": " << missing.out;
+    EXPECT_EQ(missing.out, there.out) << line;
+  }
 }
 
 // The test may be root's, whom no permission stops: then the program runs as nobody.

@@ -23,12 +23,12 @@
 #include <utility>
 #include <vector>
 
+#include "agent/api/json_schema.hpp"
 #include "command/help.hpp"
 #include "doubles/difference.hpp"
 #include "doubles/must.hpp"
 #include "doubles/places.hpp"
 #include "fixture.hpp"
-#include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"

@@ -13,7 +13,6 @@
 #include "doubles/must.hpp"
 #include "doubles/watched_store.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/runtime/conversation.hpp"

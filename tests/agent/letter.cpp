@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "agent/task.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"

@@ -35,12 +35,10 @@
 #include <variant>
 #include <vector>
 
+#include "agent/api/agent_file.hpp"
 #include "agent/words.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/secrets.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -122,14 +120,13 @@ Result<Toolbox> make_tools(const std::string& folder, const Environment& environ
       .command = {"sh", "-c", "tee given; env; base64 < given; cat given >&2; rm given"}};
   shout.spec.tool.side_effects = SideEffects{.write = true};
   shout.spec.secrets = {"TOKEN"};
-  auto secrets = Secrets::of({{.name = "TOKEN", .variable = "TALKER_SECRET"}}, environment);
-  if (!secrets) return forward(secrets);
   std::vector<ToolSpec> specs;
   for (auto& [name, exec] :
        std::map<std::string, ExecSpec>{{"read", read}, {"weather", weather}, {"shout", shout}}) {
     auto made = program(folder, name, exec);
     if (!made) return forward(made);
-    auto with = with_secrets(*std::move(made), *secrets);
+    auto with = with_secrets(*std::move(made), {{.name = "TOKEN", .variable = "TALKER_SECRET"}},
+                             environment);
     if (!with) return forward(with);
     specs.push_back(*std::move(with));
   }

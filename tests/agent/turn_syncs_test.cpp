@@ -16,7 +16,6 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/runtime/conversation.hpp"

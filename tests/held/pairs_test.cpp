@@ -26,7 +26,6 @@
 #include "held/program.hpp"
 #include "perdure/adapters/checkpointer.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"

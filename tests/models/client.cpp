@@ -11,7 +11,6 @@
 
 #include "models/streams.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/secrets.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"

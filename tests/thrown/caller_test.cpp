@@ -14,12 +14,11 @@
 #include <variant>
 #include <vector>
 
+#include "agent/api/agent_file.hpp"
 #include "doubles/free_port.hpp"
 #include "doubles/must.hpp"
 #include "perdure/adapters/saver.hpp"
-#include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/secrets.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"

@@ -11,7 +11,6 @@
 #include "core/api/text.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/agent/secrets.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/store/store.hpp"
@@ -44,9 +43,9 @@ TEST(PlantedSecret, IsFoundInNoStoreAndNoOutput) {
   exec.spec.tool.name = "shout";
   exec.spec.tool.side_effects = SideEffects{.write = true};
   exec.spec.secrets = {"TOKEN"};
-  const auto secrets = must(Secrets::of({{.name = "TOKEN", .variable = "V"}},
-                                        [](const std::string&) { return std::optional(planted); }));
-  const auto tool = must(with_secrets(must(make_exec_tool(exec)), secrets));
+  const auto tool =
+      must(with_secrets(must(make_exec_tool(exec)), {{.name = "TOKEN", .variable = "V"}},
+                        [](const std::string&) { return std::optional(planted); }));
   std::string told;
   // Done; nothing happened; in doubt and verified.
   for (const std::string code : {"0", "75", "1"}) {

@@ -2,22 +2,21 @@
 //
 //   input ─► request ─► response ─► calls ─► results ─► request … ─► answer
 //
-// Each arrow is a commit, and the loop keeps nothing that is not in the log: what to do next
-// follows from the session's state alone. So a process may die anywhere, and the process that
-// resumes the session continues with that very step. docs/agents.md says what ends a turn, and what
-// is done with money, refused calls, cut-off responses, plans and messages that arrive meanwhile.
+// Each arrow is a commit, and what to do next follows from the session's state alone. So a process
+// may die anywhere, and the one that resumes the session continues with that very step.
+// docs/agents.md says what ends a turn, and what is done with money, refused calls, cut-off
+// responses, plans and messages that arrive meanwhile.
 //
-// A session is of the agent that it was begun with, known by its digest: a line for each part,
-// `PART HASH` (agent_file.hpp makes one). Under another one it continues as OnChange says. The
-// digests are compared before anything is done: nothing runs under a changed agent that no person
-// accepted. Once it continues, all of it follows the new agent, calls that were left or are in
-// doubt included.
+// A session records the digest of its agent: a line for each part, `PART HASH`. Under another one
+// it continues as OnChange says; this is decided before anything is done. Once it continues, all of
+// it follows the new agent, open calls included.
 //
 // Threads: an Agent may be used by many; an AgentSession by one at a time.
 
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,7 +26,6 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
@@ -68,20 +66,16 @@ struct TurnReport {
   std::string answer{};
   bool is_cut_short = false;         ///< The answer ran into a limit of tokens: ask for more.
   std::uint64_t responses = 0;       ///< That this run received, partial ones included.
-  bool has_unknown_cost = false;     ///< A model without a price answered.
-  Position head = 0;                 ///< All up to here is recorded.
   std::optional<Waiting> waiting{};  ///< For what, where a call waits.
   std::string scratchpad_problem{};  ///< With the folder of its notes; empty: there is none.
 };
 
-/// Whether a response of the session came from a model without a price, in whichever process: its
-/// cost is unknown, and the session's total is without it.
+/// Whether a response of the session came from a model without a price: the session's total cost
+/// does not include it.
 [[nodiscard]] bool has_unknown_cost(const State& state);
-/// Of one response.
-[[nodiscard]] bool has_unknown_cost(const Message& response);
 
-// What an agent does, while it does it. What a model streams is not recorded yet: it may be cut
-// off, and said again. What `Recorded` names is in the log, and stays.
+// What an agent does, while it does it. Text that a model streams is not recorded yet, and may come
+// again; what `Recorded` names is in the log.
 
 /// A tool begins to run.
 struct CallStarted {
@@ -89,12 +83,12 @@ struct CallStarted {
   std::string tool{};
   std::int64_t attempt = 1;
 };
-/// It has returned; what it said is about to be recorded.
+/// Its outcome is about to be recorded.
 struct CallReturned {
   Position call = 0;
   std::string tool{};
 };
-/// The model will be told this: an outcome, a refusal (`denied`), a doubt (`in_doubt`).
+/// What the model gets: an outcome, a refusal (`denied`), a doubt (`in_doubt`).
 struct CallTold {
   Position call = 0;
   CallState state = CallState::succeeded;
@@ -107,7 +101,7 @@ struct CallWaits {
 struct Recorded {
   Position head = 0;  ///< All up to here.
 };
-/// Most of the budget is used: told, and recorded, once for each limit.
+/// Most of the budget is used. Once for each limit.
 struct BudgetWarning {
   std::int64_t limit_micros = 0;
   std::int64_t used_micros = 0;
@@ -131,17 +125,15 @@ struct CallProgress {
   std::string_view line{};
 };
 
-/// Told one thing at a time, though calls and progress come on threads of their own; of one call in
-/// their order, nothing after `CallReturned`. A tool does not wait while an observer hears of its
-/// progress. What an observer throws is ignored.
+/// Called for one thing at a time, from several threads; of one call in order, nothing after
+/// `CallReturned`. A tool does not wait for an observer of its progress. What it throws is ignored.
 class AgentObserver : public ModelObserver {
  public:
   virtual void on_event(const AgentEvent& event);
   virtual void on_progress(const CallProgress& progress);
 };
 
-/// An observer of lambdas: `session.run(input, {.on_text = [](std::string_view piece) { … }})`. One
-/// that is empty is passed over.
+/// An observer of lambdas: `session.run(input, {.on_text = [](std::string_view piece) { … }})`.
 struct ObserveWith {
   std::function<void(std::string_view piece)> on_text{};
   std::function<void(std::string_view piece)> on_reasoning{};
@@ -151,12 +143,11 @@ struct ObserveWith {
   std::function<void(const CallProgress& progress)> on_progress{};
 };
 
-/// What ends a turn before the agent is done. A session that a limit stopped gets fresh limits when
-/// it is run again; a turn that a process left in the middle does not.
+/// What ends a turn before the agent is done. Running the session again restarts the counts;
+/// continuing a turn that a dead process left does not.
 struct Limits {
-  std::int64_t iterations = 50;  ///< Responses of the model, from the last word of a user on.
-  /// Of a turn, as long as a process runs it; empty: none. It stops a response that is being
-  /// received and calls that run, as a caller's stop does.
+  std::int64_t iterations = 50;  ///< Responses of the model, since the last message of a user.
+  /// Of a turn, while a process runs it. It stops a streaming response and calls that run.
   std::optional<Duration> time{};
   std::int64_t cut_offs = 2;       ///< Responses in a row that were cut off, and asked for again.
   std::int64_t warn_percent = 80;  ///< Of the budget: the session is warned, once.
@@ -165,55 +156,71 @@ struct Limits {
 
 /// What is done when a session is resumed whose agent has changed.
 enum class OnChange : std::uint8_t {
-  go_on,   ///< Written "continue": with the new agent, and the log says so.
+  go_on,   ///< Continue with the new agent, and record that.
   ask,     ///< Only if a person accepts it.
   refuse,  ///< Not at all.
 };
 
-/// The parts that differ between two digests, sorted; empty: the same agent. Of one that is empty,
-/// or not of this form, all parts do.
+/// The parts that differ between two digests, sorted; all, if one is not of this form.
 [[nodiscard]] std::vector<std::string> changed_parts(std::string_view recorded,
                                                      std::string_view now);
 
 struct AgentSpec {
-  /// Of sessions it begins. Its tools are the toolbox's. Sessions keep theirs, unless they continue
-  /// under a changed agent.
-  Setup setup{};
+  Setup setup{};  ///< Of sessions it begins; its tools are the toolbox's.
   Toolbox tools{};
   Permissions permissions{};
   OnDoubt on_doubt = OnDoubt::ask;
   Cadence cadence{};
   Limits limits{};
   std::optional<std::int64_t> budget_micros{};  ///< Of sessions it begins; empty: no limit.
-  /// Where the notes of its sessions are also files: read by resume, written at the end of each
-  /// run. Empty: nowhere.
+  /// Where notes are also files: read by resume, written at the end of each run. Empty: nowhere.
   std::string scratchpad_folder{};
   Prices prices = Prices::built_in();
-  /// A provider for one session. Throwing or returning null fails the turn before it begins.
+  /// A provider for one session. If it throws or returns null, the turn fails before it begins.
   std::function<Result<std::unique_ptr<Provider>>(const Setup&)> make_provider{};
-  std::string digest{};  ///< Empty: sessions are taken up whichever agent they were begun with.
+  std::string digest{};  ///< Empty: it resumes sessions of any agent.
   OnChange on_change = OnChange::ask;
 };
 
-struct AgentServices;
+// An agent as a file: one YAML that says which model, which prompt, what it may use and do.
+// docs/reference/agent-file.md has every key. Nothing is guessed: unknown and doubled keys are
+// refused, and so is a word that readers of YAML take for different things (`no`, `010`, `1e3`).
+
+/// Where an agent's tools run.
+struct AgentPlace {
+  Environment environment{};      ///< For the key, secrets, and variables that tools are passed.
+  std::string state_folder{};     ///< Of this machine and user.
+  std::string programs_folder{};  ///< As ExecSpec's state folder; empty: the one above.
+  /// Whole paths that no tool for files and no sandboxed command sees, such as the files of the
+  /// store: a tool that writes there could approve its own calls.
+  std::vector<std::string> hidden{};
+};
+
+/// The agent of the file at `path`, for Agent::start. The key is read when a session is first run.
+/// Its digest covers what the agent is or may do, not how far a session may go (budget, limits,
+/// prices), nor its key and name.
+///
+/// No tool for files and no sandboxed command sees the files of the key, of secrets, of the state
+/// folder, nor what `place` hides; none writes the agent's file, prompt, script and programs. Paths
+/// that permissions deny are hidden from the tools for files.
+///
+/// Fails: `invalid_argument`, with a line for everything that is wrong, as
+/// `path:line:column: what; what to write instead`, or for two tools of one name; `not_found` for a
+/// file, a program or a variable that is not there; `unavailable` for a file that cannot be read.
+[[nodiscard]] Result<AgentSpec> make_agent_spec(const std::filesystem::path& path,
+                                                const AgentPlace& place,
+                                                const ModelServices& services);
 
 /// A session that this process runs, and the provider that knows its conversation.
 class AgentSession {
  public:
-  AgentSession(AgentSession&& other) noexcept;
-  AgentSession& operator=(AgentSession&& other) noexcept;
-  ~AgentSession();
-
   /// Runs until the agent rests, or something ends the turn. Without input it continues with what
-  /// is left to do; if that is nothing, the report says how the last turn ended. Input cancels the
-  /// calls that were not begun, unless one of them waits for a person's decision: then it waits,
-  /// too. To run a session that is paused is to resume it.
-  ///
-  /// `stop`: text that came is recorded as partial, tools that run are asked to stop, what came of
-  /// them is recorded: `interrupted`.
-  /// Fails: as Provider::prepare; in the provider's words if no response comes, and then the
-  /// session waits, and says why; `invalid_argument` for a budget and a model without a price, or
-  /// if make_provider returned none; `unavailable` if the user's code threw; as Session's methods.
+  /// is left to do; if that is nothing, the report says how the last turn ended. Input cancels
+  /// calls that were not begun; if one of them waits for a person's decision, the input waits, too.
+  /// It resumes a paused session. `stop` ends it as `interrupted`, with what came recorded.
+  /// Fails: as Provider::prepare; in the provider's words if no response comes (then the session
+  /// waits); `invalid_argument` for a budget and a model without a price, or no provider;
+  /// `unavailable` if the user's code threw; as Session's methods.
   Result<TurnReport> run(std::optional<Message> input, AgentObserver& observer,
                          const std::stop_token& stop = {});
   /// The same, watched by lambdas, or by nothing.
@@ -229,16 +236,14 @@ class AgentSession {
   AgentSession(Session session, Held held);
 
   Session session_;
-  // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
+  // Owned alone; the deleter deletes nothing in a forked child.
   std::shared_ptr<Held> held_;
 };
 
 struct ResumeOptions {
-  Duration wait{0};        ///< For an owner that lives.
-  std::stop_token stop{};  ///< Ends that wait: `lease_held`.
-  /// The person who accepts that the session continues under a changed agent; the log keeps the
-  /// name. Empty: no person does.
-  std::string accepted_by{};
+  Duration wait{0};             ///< For an owner that lives.
+  std::stop_token stop{};       ///< Ends that wait: `lease_held`.
+  std::string accepted_by{};    ///< Who accepts a changed agent; recorded. Empty: no person.
   bool accepts_damage = false;  ///< The model is asked without the entries that are damaged.
 };
 
@@ -251,37 +256,30 @@ struct ResumedAgent {
 
 class Agent {
  public:
-  /// `store` must outlive it. Tools and policy of `options` are replaced by the spec's.
-  /// Fails: `invalid_argument` without a way to make providers; as Runtime::start.
+  /// `store` must outlive it. Tools and policy are the spec's.
+  /// Fails: `invalid_argument` without make_provider; as Runtime::start.
   [[nodiscard]] static Result<std::unique_ptr<Agent>> start(Store& store, AgentSpec spec,
                                                             RuntimeOptions options = {});
-  /// Its sessions must be gone by then.
-  ~Agent();
+  ~Agent();  ///< Its sessions must be gone by then.
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  /// Setup, budget and digest are the spec's, unless `session` has its own. Its input is recorded
-  /// with it, and answered by `run` without input. Fails: as Runtime::create.
+  /// Setup, budget and digest are the spec's, unless `session` has its own. `run` without input
+  /// answers its input. Fails: as Runtime::create.
   [[nodiscard]] Result<AgentSession> begin(SessionSpec session = {});
-  /// Takes the session up. Calls that an earlier process left are made by the next `run`.
+  /// Takes the session up; the next `run` makes the calls that an earlier process left.
   /// Fails: as Runtime::resume; `conflict` if its agent has changed, about "agent_changed" if a
-  /// person may accept that, about "agent_refused" if not: then nothing was taken over, not even a
-  /// dead owner's lease; `corrupted`, about "damage", if the model would be asked without what was
-  /// there.
+  /// person may accept that, else "agent_refused": then not even a dead owner's lease was taken;
+  /// `corrupted`, about "damage", if damaged entries would be missing from what the model is asked.
   [[nodiscard]] Result<ResumedAgent> resume(const SessionId& id, const ResumeOptions& options = {});
 
-  [[nodiscard]] Runtime& runtime() { return *runtime_; }
-  [[nodiscard]] const AgentSpec& spec() const { return *spec_; }
+  [[nodiscard]] Runtime& runtime();
 
  private:
-  Agent(std::unique_ptr<const AgentSpec> spec, std::shared_ptr<const AgentServices> services);
+  struct Parts;
+  explicit Agent(std::unique_ptr<Parts> parts);
 
-  /// Whether the session may continue under this agent, as far as can be said without its lease.
-  [[nodiscard]] Result<void> agree(const SessionId& id, const ResumeOptions& options);
-
-  std::unique_ptr<const AgentSpec> spec_;  ///< At one place: policy and sessions refer to it.
-  std::shared_ptr<const AgentServices> services_;
-  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace perdure

@@ -2,16 +2,16 @@
 // OpenAI Chat Completions, a script.
 //
 // A Provider object belongs to one session. It builds the body of a request (`prepare`), and makes
-// the request (`send`). Bodies grow with the conversation, so it keeps what it built and gets only
-// what is new. It stores nothing: what `send` returns is committed by its caller. A response that
-// was cut off is a value, with all of it that arrived.
+// the request (`send`). It keeps the body it built and gets only what is new. It stores nothing:
+// its caller commits what `send` returns. A cut-off response is a value, with all that arrived.
 //
-// Thread safety: none; one thread at a time. `send` may be stopped from any thread.
+// One thread at a time; `send` may be stopped from any thread.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -24,7 +24,7 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/agent/secrets.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
@@ -40,24 +40,20 @@ struct CountedBody {
   bool operator==(const CountedBody&) const = default;
 };
 
-/// What a model is to be sent: the setup, and a conversation that is well-formed
-/// (provider_messages).
+/// What a model is sent: the setup, and a conversation as provider_messages returns it.
 struct ModelRequest {
   const Setup& setup;
   std::size_t kept = 0;  ///< So many messages, from the first, are as they were prepared before.
   std::span<const Message> messages{};  ///< All that follow them.
-  /// Where nothing is kept: what was counted last of this conversation, by whichever process.
-  CountedBody counted{};
-  /// Money is limited: the response must not have more tokens than PreparedRequest::tokens_out.
-  bool is_capped = false;
+  CountedBody counted{};   ///< Where nothing is kept: the last count, by whichever process.
+  bool is_capped = false;  ///< The response must not exceed PreparedRequest::tokens_out.
 };
 
 /// What a request will be, before it is made.
 struct PreparedRequest {
   Digest digest{};        ///< Of setup and conversation; the same in every process.
   std::size_t bytes = 0;  ///< Of the body.
-  /// An upper estimate: what the provider counted last time, and one token for every two bytes
-  /// that are new since. Text of few tokens has four bytes a token.
+  /// An upper estimate: the provider's last count, and one token for every two bytes since.
   std::int64_t tokens_in = 0;
   std::int64_t tokens_out = 0;  ///< The most the setup allows.
 };
@@ -72,11 +68,10 @@ enum class StopReason : std::uint8_t {
 };
 
 [[nodiscard]] std::string_view to_string(StopReason reason);
-[[nodiscard]] std::optional<StopReason> find_stop_reason(std::string_view text);
 
 /// Providers count in different ways; here every number means the same for all.
 struct ModelUsage {
-  bool is_known = false;         ///< The provider told; otherwise the numbers are as far as it did.
+  bool is_known = false;         ///< The provider reported all of it.
   std::int64_t tokens_in = 0;    ///< All that was sent, from a cache or not.
   std::int64_t tokens_out = 0;   ///< All that was written, reasoning included.
   std::int64_t cache_read = 0;   ///< Of tokens_in.
@@ -96,7 +91,7 @@ struct ModelResponse {
   bool operator==(const ModelResponse&) const = default;
 };
 
-/// A response began, and its end did not come. It is paid for. `so_far.message` is partial.
+/// A response began, and its end did not come. It is paid for; its message is partial.
 struct CutOff {
   ModelResponse so_far{};
   Error error{};
@@ -106,8 +101,7 @@ struct CutOff {
 /// No response began.
 struct NotAnswered {
   Error error{};
-  /// The request was sent, and its outcome is not known. Otherwise it cost nothing.
-  bool may_be_paid = false;
+  bool may_be_paid = false;  ///< It was sent, and its outcome is unknown. Else it cost nothing.
   bool was_stopped = false;  ///< By the caller.
   int status = 0;            ///< The last answer's; 0: there was none.
   int attempts = 1;
@@ -122,21 +116,19 @@ struct RetryNotice {
   std::string_view why{};
 };
 
-/// Told while a response streams, on the thread that sends. What is not overridden is passed over.
-/// What it throws is ignored: by the providers here, and by the agent loop.
+/// Called while a response streams, on the thread that sends. What it throws is ignored.
 class ModelObserver {
  public:
   virtual ~ModelObserver();
-  /// A piece, in order.
   virtual void on_text(std::string_view piece);
   virtual void on_reasoning(std::string_view piece);
-  /// A call that is whole. It is not to be made before the response is.
+  /// A whole call. It must not be made before the response is complete.
   virtual void on_call(const ToolCallBlock& call);
   virtual void on_retry(const RetryNotice& notice);
 };
 
-/// If a method throws, the agent loop takes it for a failure: of `prepare` an `unavailable`, of
-/// `send` a connection that was lost: what came is recorded as partial, its cost as unconfirmed.
+/// For the agent loop a method that throws has failed: `prepare` as `unavailable`, `send` as a lost
+/// connection; what came is recorded as partial, its cost as unconfirmed.
 class Provider {
  public:
   virtual ~Provider();
@@ -146,11 +138,9 @@ class Provider {
   /// object, or for more `kept` messages than there are.
   [[nodiscard]] virtual Result<PreparedRequest> prepare(const ModelRequest& request) = 0;
 
-  /// Sends what was prepared last. Repeats what failed before a response began, as long as the
-  /// options allow, and only if it cost nothing.
-  ///
-  /// NotAnswered: `invalid_argument`, `not_found` for what the provider refuses, in its words;
-  /// `unavailable` for what may succeed later, or was stopped.
+  /// Sends what was prepared last. Repeats only what failed before a response began, and cost
+  /// nothing. NotAnswered: `invalid_argument`, `not_found` for what the provider refuses, in its
+  /// words; `unavailable` for what may succeed later, or was stopped.
   [[nodiscard]] virtual ModelOutcome send(ModelObserver& observer, std::stop_token stop) = 0;
 };
 
@@ -163,24 +153,21 @@ struct Price {
   bool operator==(const Price&) const = default;
 };
 
-/// A value. A model that is not in it has no price: its tokens are counted, and what it costs is
-/// not known, which is not the same as nothing.
+/// A model that is not in it has no price: its tokens are counted, and its cost is unknown, which
+/// is not the same as nothing.
 class Prices {
  public:
-  /// Knows no model.
-  Prices() = default;
-  /// What vendors asked when this version was made; they change it, so check what matters to you.
+  Prices() = default;  ///< Knows no model.
+  /// What vendors asked when this version was made: check what matters to you.
   [[nodiscard]] static Prices built_in();
 
   void set(std::string model, const Price& price);
   /// Takes over a table, JSON or YAML, in dollars per million tokens:
-  /// `my-model: {input: 0.5, output: 2.25, cache_read: 0.05, cache_write: 0.6}`. Without a price
-  /// for the cache, reading and writing it cost as input does.
-  /// Fails: `invalid_argument`, with the line, for what is no such table, or says something twice.
+  /// `my-model: {input: 0.5, output: 2.25, cache_read: 0.05, cache_write: 0.6}`. A cache without a
+  /// price costs as input does. Fails: `invalid_argument`, with the line.
   [[nodiscard]] Result<void> override_with(std::string_view text);
 
-  /// By its name, or by its name without a date at the end (`-20260101`, `-2026-01-01`) or
-  /// `-latest`. Nothing for a model that has no price.
+  /// By its name, with or without a date at the end (`-20260101`, `-2026-01-01`) or `-latest`.
   [[nodiscard]] std::optional<Price> find(std::string_view model) const;
 
  private:
@@ -189,10 +176,34 @@ class Prices {
 
 /// Rounded up to a whole micro; the largest number there is if it does not fit.
 [[nodiscard]] std::int64_t cost_of(const Price& price, const ModelUsage& usage);
-
-/// The most that a request may cost, for its reservation: nothing read from a cache, all written
-/// to it, all of the answer used.
+/// The most that a request may cost: nothing read from a cache, all of the answer used.
 [[nodiscard]] std::int64_t reservation_for(const Price& price, const PreparedRequest& request);
+
+/// A key that opens an account. It cannot be printed, stored or compared by accident.
+class ApiKey {
+ public:
+  ApiKey() = default;  ///< None: for servers that ask for none.
+  /// `source`: where it was read, for a person.
+  /// Fails: `invalid_argument` for what is empty, or could not be sent in a header.
+  [[nodiscard]] static Result<ApiKey> from_text(std::string text, std::string source = {});
+
+  [[nodiscard]] bool is_none() const { return text_.empty(); }
+  [[nodiscard]] const std::string& source() const { return source_; }
+  /// The key itself, for the header of a request.
+  [[nodiscard]] const std::string& reveal() const { return text_; }
+  /// `text` without the key: for words that came from outside.
+  [[nodiscard]] std::string scrub(std::string text) const;
+
+ private:
+  std::string text_;
+  std::string source_;
+};
+
+/// Fails: `not_found` if there is no such variable, or it is empty; as ApiKey::from_text.
+[[nodiscard]] Result<ApiKey> api_key_from_environment(const Environment& environment,
+                                                      const std::string& name);
+/// The file's first line. Fails: `not_found`, `unavailable`; as ApiKey::from_text.
+[[nodiscard]] Result<ApiKey> api_key_from_file(const std::filesystem::path& path);
 
 /// Each restarts when something moves.
 struct HttpTimeouts {
@@ -201,9 +212,8 @@ struct HttpTimeouts {
   Duration idle = std::chrono::minutes(2);        ///< Between two pieces of it.
 };
 
-/// For requests that failed before a response began, and cost nothing: too many at once,
-/// overloaded, broken on their side, not to be reached. What the provider says it wants to wait is
-/// respected; if that goes beyond `total`, it is not waited for at all.
+/// For requests that failed before a response began, and cost nothing. The provider's `retry-after`
+/// is respected; if it goes beyond `total`, it is not waited for at all.
 struct RetryOptions {
   Duration first_wait{500};  ///< Doubles, less up to a quarter by chance.
   Duration wait_max = std::chrono::seconds(32);
@@ -214,8 +224,7 @@ struct RetryOptions {
 struct ModelServices {
   Clock& clock;
   IdSource& ids;
-  /// Waits, unless stopped: then it returns false, at once. Empty: the machine's own way. If it
-  /// throws, the request is not made again.
+  /// Waits; if stopped, returns false at once. If it throws, the request is not made again.
   std::function<bool(Duration, const std::stop_token&)> wait{};
 };
 
@@ -227,29 +236,25 @@ struct HttpProviderOptions {
   std::string ca_file{};  ///< Certificates of whom to trust; empty: as the system does.
   HttpTimeouts timeouts{};
   RetryOptions retry{};
-  /// Of one response's body, as it comes. What passes it is cut off there.
-  std::size_t response_bytes_max = std::size_t{32} << 20U;
+  std::size_t response_bytes_max = std::size_t{32} << 20U;     ///< A longer response is cut off.
   std::vector<std::pair<std::string, std::string>> headers{};  ///< Sent as they are.
-  /// Where the setup's parameters do not say how long a response may be: Anthropic gets this; Chat
-  /// Completions in a session with a budget, else it is only assumed.
+  /// Where the setup's parameters have no limit: sent to Anthropic, and to Chat Completions in a
+  /// session with a budget; else only assumed.
   std::int64_t tokens_out_max = 8192;
 };
 
 struct AnthropicOptions {
   HttpProviderOptions http{};
   std::string version = "2023-06-01";
-  /// Marks where the prompt is worth caching: after the system prompt, and after the last message.
-  bool cache_hints = true;
+  bool cache_hints = true;  ///< Marks to cache up to: the system prompt, the last message.
 };
 
 struct ChatOptions {
   HttpProviderOptions http{};
   std::string system_role = "system";
-  /// Reasoning goes back in the field in which it came, to servers that want it (DeepSeek,
-  /// OpenRouter …); those that refuse it say false.
-  bool sends_reasoning = true;
-  /// The parameter by which a response is held to `tokens_out_max` where money is limited. Empty:
-  /// `max_completion_tokens` for OpenAI, or at another base URL `max_tokens`.
+  bool sends_reasoning = true;  ///< Back, in the field in which it came; some servers refuse it.
+  /// The parameter that limits a response where money is limited. Empty: `max_completion_tokens`
+  /// for OpenAI, or at another base URL `max_tokens`.
   std::string cap_parameter{};
 };
 
@@ -263,13 +268,11 @@ struct ChatOptions {
     ChatOptions options, const ModelServices& services);
 
 /// A model that says what a script says: for tests, and to show an agent without paying for one.
-///
 /// `{"responses": [{"reasoning", "text", "calls": [{"id", "name", "args"}], "stop", "usage",
 /// "model", "fails": [{"code", "message", "may_be_paid", "status"}], "cut_off"}]}`, all of it
 /// optional. The response to a conversation with n messages of the assistant is the one at index n.
-/// `fails` are answers of the first attempts that this object makes at it; `cut_off`, a text, ends
-/// the response with that error. Fails: `invalid_argument` for text that is no such script, with
-/// the place in it.
+/// `fails` are the outcomes of its first attempts; `cut_off`, a text, ends it with that error.
+/// Fails: `invalid_argument` for text that is no such script, with the place in it.
 [[nodiscard]] Result<std::unique_ptr<Provider>> make_scripted(std::string_view script);
 
 }  // namespace perdure

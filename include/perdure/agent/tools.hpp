@@ -1,11 +1,11 @@
-// The tools of an agent: a tool with what the checks before a call need to know (its schema, and
-// which arguments are paths), and the tools there are: files, a shell in a sandbox, programs, the
-// session itself.
+// The tools of an agent (docs/tools.md): what the checks before a call need to know, permissions,
+// secrets in arguments, and built-in tools: files, a shell, programs, the session itself.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,42 +14,12 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {
-
-/// One thing that is wrong with a value, in words that its author can act on.
-struct SchemaError {
-  std::string at{};       ///< JSON pointer into the value; empty: the value itself.
-  std::string rule{};     ///< JSON pointer into the schema: "/properties/path/type".
-  std::string message{};  ///< "must be an integer, not the string \"5\"".
-  bool operator==(const SchemaError&) const = default;
-};
-
-inline constexpr std::size_t schema_errors_max = 32;
-
-/// A compiled JSON Schema: draft 2020-12, as far as tools use it (docs/tools.md). What takes too
-/// much work to check is invalid, and says so. A value; any number of threads may use one.
-class JsonSchema {
- public:
-  /// Fails: `invalid_argument` for what is no schema, or one that refers to itself without an end;
-  /// `unsupported` for keywords that would change the answer and are not known here. The message
-  /// says where and what to write instead.
-  [[nodiscard]] static Result<JsonSchema> compile(const Json& schema);
-
-  /// All that is wrong, at most schema_errors_max; empty: valid. `hides_secrets`: of
-  /// `{"secret_ref": NAME}` it is asked only that it may be a string (secrets.hpp).
-  [[nodiscard]] std::vector<SchemaError> check(const Json& value, bool hides_secrets = false) const;
-
- private:
-  struct Compiled;
-  explicit JsonSchema(std::shared_ptr<const Compiled> compiled);
-
-  std::shared_ptr<const Compiled> compiled_;  ///< Shared by copies; never changed.
-};
 
 /// A folder that tools work in.
 struct FileRoot {
@@ -58,79 +28,117 @@ struct FileRoot {
   bool is_writable = false;
 };
 
-/// What the paths of a tool are relative to. One file has several names, and a rule that fits any
-/// of them fits the file. Names are compared as text: nothing is looked up.
-struct PathPlace {
-  std::string folder{};  ///< A whole path. Empty: a root, as for the tools for files.
+/// Which arguments of a tool are paths: what rules for paths look at. One file has several names,
+/// and a rule that fits any of them fits it. Names are compared as text: nothing is looked up.
+struct PathArgs {
+  std::vector<std::string> pointers{};  ///< JSON pointers to paths, or lists of them ("/path").
+  /// What a missing argument means. Empty: unknown, and rules that do not allow everything ask.
+  std::optional<std::string> otherwise{};
+  std::string folder{};  ///< That they are relative to, whole. Empty: a root, as for file tools.
   /// Relative rules are for what is in them; with several, they begin with a root's name.
   std::vector<FileRoot> roots{};
-};
-
-/// Which arguments of a tool are paths: what rules for paths look at.
-struct PathArgs {
-  /// JSON pointers to arguments that are paths, or lists of paths ("/path").
-  std::vector<std::string> pointers{};
-  /// What an argument that is left out means. Empty: that is not known, and rules that would not
-  /// allow everything ask.
-  std::optional<std::string> otherwise{};
-  PathPlace place{};
 };
 
 /// A tool as it is given to an agent.
 struct ToolSpec {
   Tool tool{};
   PathArgs path_args{};
-  std::vector<std::string> secrets{};  ///< That its arguments may name (secrets.hpp).
-  bool is_poll = false;     ///< Asking it the same again is what it is for: it waits, or watches.
+  std::vector<std::string> secrets{};  ///< That its arguments may name: see with_secrets.
+  bool is_poll = false;     ///< It waits, or watches: identical calls in a row are not a loop.
   bool needs_word = false;  ///< A person's answer is part of it, whatever permissions say.
 };
 
-/// A tool with its schema compiled.
-struct CheckedTool {
-  ToolSpec spec{};
-  JsonSchema schema;
-};
+struct CheckedTool;
 
+/// Tools with their schemas compiled. A value, shared by its copies.
 class Toolbox {
  public:
-  /// Fails: `invalid_argument` or `unsupported`, as Tools::of and JsonSchema::compile, with the
-  /// tool's name; a schema must be one for objects.
+  Toolbox();  ///< No tools.
+  /// Fails: as Tools::of; `invalid_argument` for a schema that is none, or not one for objects;
+  /// `unsupported` for one with keywords that would change the verdict and are not known here.
   [[nodiscard]] static Result<Toolbox> of(std::vector<ToolSpec> specs);
 
+  /// With its schema, for check_call. Null: there is none of that name.
   [[nodiscard]] const CheckedTool* find(std::string_view name) const;
-  /// Sorted.
-  [[nodiscard]] std::vector<std::string_view> names() const;
-  /// For the runtime.
-  [[nodiscard]] const Tools& tools() const { return tools_; }
+  [[nodiscard]] std::vector<std::string_view> names() const;  ///< Sorted.
+  [[nodiscard]] const Tools& tools() const;                   ///< For the runtime.
   /// For the model, in the order they were given.
-  [[nodiscard]] const std::vector<ToolDefinition>& definitions() const { return definitions_; }
+  [[nodiscard]] const std::vector<ToolDefinition>& definitions() const;
 
  private:
-  std::map<std::string, CheckedTool, std::less<>> by_name_;
-  Tools tools_;
-  std::vector<ToolDefinition> definitions_;
+  struct Contents;
+  explicit Toolbox(std::shared_ptr<const Contents> contents);
+
+  std::shared_ptr<const Contents> contents_;
 };
+
+// Permissions: what an agent may do without asking, by what a tool touches, by its name, and by the
+// paths in its arguments.
+//
+//   - deny wins: one rule that denies is enough;
+//   - a rule for the tool's name comes before those for what it touches; of several that fit, and
+//     of what a tool touches, the strictest counts; a tool that declares nothing is `undeclared`;
+//   - a path with `ask` always asks; if every path of a call is allowed, `read` and `write` do not;
+//   - a rule that asks or denies covers all that is in a folder that it fits; a path that leads out
+//     of its root is denied; if rules for paths ask or deny, a call without its path asks.
+
+struct PermitRule {
+  /// For tools: a name, where `*` is any letters ("mcp__files__*"). For paths: `*` and `?` stay
+  /// within a part, `**` is any parts ("src/**" is src and all below it). Relative patterns are for
+  /// names within the agent's roots, absolute ones for whole paths; a path has both.
+  std::string pattern{};
+  Permit permit = Permit::ask;
+};
+
+struct Permissions {
+  Permit read = Permit::allow;
+  Permit write = Permit::ask;
+  Permit network = Permit::ask;
+  Permit mutate = Permit::ask;
+  Permit undeclared = Permit::ask;
+  std::vector<PermitRule> tools{};
+  std::vector<PermitRule> paths{};
+};
+
+/// The checks before a call: the tool exists, the arguments parse and fit its schema, it is
+/// permitted, it is not a loop; in that order. `deny` has a JSON text for the model, `{"error",
+/// "tool", "message", …}`; `error` is `unknown_tool`, `arguments_not_json`, `invalid_arguments`,
+/// `not_permitted` or `loop`. `in_a_row`: how many identical calls end with this one; the third is
+/// refused. Pure.
+[[nodiscard]] PermitDecision check_call(const Toolbox& tools, const Permissions& permissions,
+                                        const ToolCallBlock& call, std::size_t in_a_row);
+
+// Secrets in arguments: the model writes `{"secret_ref": "NAME"}`, and the tool gets the string,
+// read when the call is made. It is written nowhere: what the tool answers is searched for it, also
+// in base64 and percent-encoded, and the name put in its place.
+
+/// The value of an environment variable; empty: it is not set. Perdure reads no environment itself.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+struct SecretSpec {
+  std::string name{};
+  std::string variable{};  ///< Of the environment; or
+  std::string file{};      ///< a file: all of it, less one line end.
+};
+
+/// The tool, with the secrets that `spec.secrets` names filled in. One that names none, or that its
+/// session answers, is returned as it is. Fails: `invalid_argument` for a name that `secrets` does
+/// not have or has twice, or one that is neither a variable nor a file, or both.
+[[nodiscard]] Result<ToolSpec> with_secrets(ToolSpec spec, std::vector<SecretSpec> secrets,
+                                            Environment environment);
 
 // Tools for files: read, list, search, write and edit, inside the folders that are given.
 //
 // Paths are relative: to the one root there is, or, with several, beginning with a root's name. No
-// path leads out: not by `..`, not by a link, not by a link that is put there meanwhile. Links are
-// not followed, so a path means the file that it names, and rules for paths mean what they say.
-//
-// write_file and edit_file replace a file in one step: a reader gets the old content or the new
-// one, also after a power cut. The new file carries the call's key (an extended attribute,
-// `user.perdure.key`), by which verify knows it; where the file system has no attributes, by
-// content and by what changed since the call was dispatched.
+// path leads out, and no link is followed, also not one that is put there meanwhile. Files are
+// replaced in one step: a reader gets the old content or the new one, also after a power cut.
 
 struct FileToolsSpec {
   std::vector<FileRoot> roots{};
-  /// Patterns as those of PermitRule: what the tools neither open, nor list, nor search, nor write.
-  /// Links in whole ones are followed once, when the tools are made.
-  std::vector<std::string> hidden{};
-  std::vector<std::string> read_only{};  ///< Such patterns, too: what is never written.
-  /// Such patterns, too: what is read only by a call that names it. A search of a folder passes it
-  /// over, and says so.
-  std::vector<std::string> asked{};
+  /// Patterns as those of PermitRule. Links in whole ones are followed once, when tools are made.
+  std::vector<std::string> hidden{};     ///< Neither opened, nor listed, searched or written.
+  std::vector<std::string> read_only{};  ///< Never written.
+  std::vector<std::string> asked{};      ///< Passed over by a search, which says so.
   std::size_t read_bytes_max = std::size_t{256} << 10U;  ///< Of one answer.
   std::size_t file_bytes_max = std::size_t{16} << 20U;   ///< Larger ones are not opened.
   std::size_t entries_max = 1000;                        ///< Of one list.
@@ -143,41 +151,35 @@ struct FileToolsSpec {
 [[nodiscard]] Result<std::vector<ToolSpec>> make_file_tools(const FileToolsSpec& spec);
 
 // A shell for the model, in a sandbox (bubblewrap). The file system is read-only but for the
-// writable roots; /tmp and /run are empty and its own; hidden paths are empty. Own processes, IPC
-// and host name; no network unless it is allowed; no capabilities. All of it ends with us. Where
-// the kernel does not allow sandboxes every call is refused, and says what to do.
-//
-// Any exit code is an answer. A command that was killed or ran out of time is in doubt.
+// writable roots; /tmp, /run and hidden paths are empty. Where the kernel allows no sandbox every
+// call is refused, with what to do. Any exit code is an answer; a command that was killed or timed
+// out is in doubt.
 
 enum class Sandbox : std::uint8_t { bubblewrap, none };
 
 struct ShellSpec {
   std::string name = "shell";
   std::vector<FileRoot> roots{};  ///< Commands begin in the first. Their paths are the machine's.
-  /// Whole paths, of files or folders. They are empty, and no command can move them or what they
-  /// are in. One that is not there, in a writable root, is an empty file while a command runs.
-  std::vector<std::string> hidden{};
-  std::vector<std::string>
-      read_only{};  ///< Such paths, in writable roots: never written nor moved.
+  std::vector<std::string> hidden{};     ///< Whole paths: empty for it, and never moved.
+  std::vector<std::string> read_only{};  ///< The same, in writable roots: never written or moved.
   bool has_network = false;
   Sandbox sandbox = Sandbox::bubblewrap;
   std::string bubblewrap = "bwrap";  ///< A name, or a whole path.
   std::map<std::string, std::string> environment{};
-  std::string state_folder{};     ///< Of this machine and user. It is hidden.
+  std::string state_folder{};     ///< As ExecSpec's. It is hidden.
   std::string programs_folder{};  ///< As ExecSpec's state folder, and hidden; empty: the one above.
   Duration timeout{60'000};
   std::size_t output_bytes_max = std::size_t{64} << 10U;
   Duration grace{2000};
 };
 
-/// A bubblewrap that is not there or does not work is not an error here: the tool says so when it
-/// is called. Fails: `invalid_argument` for no root, paths that are not whole, no state folder.
+/// A missing bubblewrap is not an error here: the tool says so when it is called.
+/// Fails: `invalid_argument` for no root, paths that are not whole, no state folder.
 [[nodiscard]] Result<ToolSpec> make_shell_tool(ShellSpec spec);
 
-// A tool that is a program. It gets its arguments as JSON on stdin and writes its result to stdout.
-// What its exit codes mean, how it is verified and what is in its environment is in docs/tools.md;
-// nothing is inherited. It runs in a session and process group of its own. When it ends, or is
-// asked to, what it left running is ended; if our process dies, the next one ends it.
+// A tool that is a program. It gets its arguments as JSON on stdin and writes its result to stdout;
+// docs/tools.md has its exit codes, how it is verified, and its environment: nothing is inherited.
+// When it ends, what it left running is ended; if our process dies, the next one ends it.
 
 struct ExecSpec {
   /// Name, description, schema and declarations; the rest is filled in.
@@ -187,9 +189,8 @@ struct ExecSpec {
   std::vector<std::string> verify{};  ///< Empty: it cannot be verified.
   std::map<std::string, std::string> environment{};
   std::string folder = "/";  ///< Where it runs.
-  /// Where programs are on record while they run. Of this machine alone, the same for every process
-  /// that may take a session up here, under any user, and another for every store: a process that
-  /// takes a session up ends what its dead owner left, and nothing of the session's copy elsewhere.
+  /// Where programs are recorded while they run: the same folder for every process of this machine
+  /// that may take a session up, another for every store.
   std::string state_folder{};
   std::vector<int> error_codes{};    ///< Done, and the answer is an error.
   std::vector<int> nothing_codes{};  ///< This run did nothing, as 75.
@@ -202,8 +203,7 @@ struct ExecSpec {
 /// bad variable, a code that is declared twice or is 0, no state folder.
 [[nodiscard]] Result<ToolSpec> make_exec_tool(ExecSpec spec);
 
-// Tools over the session itself, each answered from its state, in the commit of the outcome: a plan
-// that the model was told is changed is changed, through any death.
+// Tools over the session itself, each answered from its state, in the commit of its outcome.
 
 /// plan_create, plan_show, step_update, postcondition_verify: a step is done, and a postcondition
 /// satisfied, only with evidence. A plan that is not finished is replaced only with a reason.

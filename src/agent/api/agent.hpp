@@ -4,11 +4,9 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <string>
 
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/calls.hpp"
@@ -36,10 +34,7 @@ inline constexpr std::size_t identical_calls_max = 3;
 [[nodiscard]] PermitDecision permit_call(const Toolbox& tools, const Permissions& permissions,
                                          const State& state, const ProposedCall& proposed);
 
-// The texts that an agent is made of: its file, a prompt, a script.
-
-/// Reads one. Of a file that is too large, one byte more than agent_file_bytes_max.
-/// Fails: `not_found`; `unavailable`, with the reason, for what is no plain file or cannot be read.
-[[nodiscard]] Result<std::string> read_agent_text(const std::filesystem::path& path);
+/// Whether its model had no price: the cost of a response is unknown.
+[[nodiscard]] bool has_unknown_cost(const Message& response);
 
 }  // namespace perdure

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/api/agent_file.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {

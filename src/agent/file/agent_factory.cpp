@@ -17,12 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include "agent/api/agent_file.hpp"
 #include "core/api/json_text.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/secrets.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -206,7 +204,7 @@ Result<ToolSpec> make_program(const AgentFile& file, const AgentProgram& program
   exec.verify = whole_command(file, std::move(exec.verify));
   exec.folder = whole_path(file, exec.folder);
   exec.state_folder = place.programs_folder.empty() ? place.state_folder : place.programs_folder;
-  exec.spec.path_args.place.roots = named_roots(whole_roots(file));
+  exec.spec.path_args.roots = named_roots(whole_roots(file));
   const std::string name = exec.spec.tool.name;
   auto passed = pass(program.pass_env, place.environment, name, exec.environment);
   if (!passed) return forward(passed);
@@ -308,6 +306,12 @@ Result<std::unique_ptr<Provider>> make_provider(const AgentFile& file,
                                 .sends_reasoning = model.sends_reasoning,
                                 .cap_parameter = model.cap_parameter},
                                services);
+}
+
+Result<AgentSpec> make_agent_spec(const std::filesystem::path& path, const AgentPlace& place,
+                                  const ModelServices& services) {
+  auto file = read_agent_file(path);
+  return file ? make_agent_spec(*file, place, services) : forward(file);
 }
 
 Result<AgentSpec> make_agent_spec(const AgentFile& file, const AgentPlace& place,

@@ -12,12 +12,10 @@
 #include <variant>
 #include <vector>
 
+#include "agent/api/agent_file.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/secrets.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -25,6 +23,7 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "tools/check/checked_tool.hpp"
 #include "tools/check/paths.hpp"
 
 namespace perdure {

@@ -1,7 +1,7 @@
 // Bytes to an agent file: what is no text is refused first, then what is no YAML, then what is no
 // agent.
 
-#include "perdure/agent/agent_file.hpp"
+#include "agent/api/agent_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "agent/api/agent.hpp"
+#include "agent/api/json_schema.hpp"
 #include "core/api/guarded.hpp"
 #include "core/api/text.hpp"
 #include "file/sections.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "perdure/agent/agent_file.hpp"
+#include "agent/api/agent_file.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure {

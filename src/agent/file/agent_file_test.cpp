@@ -1,6 +1,6 @@
 // Agent files, as people write them and as they get them wrong.
 
-#include "perdure/agent/agent_file.hpp"
+#include "agent/api/agent_file.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <vector>
 
+#include "agent/api/json_schema.hpp"
 #include "doubles/temp_folder.hpp"
 #include "file/sections.hpp"
 #include "file/yaml_document.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"

@@ -10,13 +10,13 @@
 #include <string>
 #include <variant>
 
+#include "agent/api/agent_file.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "loop/loop_fixture.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/conversation.hpp"

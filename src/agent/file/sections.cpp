@@ -17,13 +17,11 @@
 #include <utility>
 #include <vector>
 
+#include "agent/api/agent_file.hpp"
 #include "core/api/json_text.hpp"
 #include "core/api/text.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/secrets.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"

@@ -16,8 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "agent/api/agent_file.hpp"
 #include "file/yaml_document.hpp"
-#include "perdure/agent/agent_file.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 

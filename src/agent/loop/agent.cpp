@@ -18,8 +18,8 @@
 #include "loop/conversation.hpp"
 #include "loop/tool_watch.hpp"
 #include "loop/turn.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
@@ -103,6 +103,20 @@ Result<std::vector<std::string>> agreed_changes(const AgentSpec& spec, const Ori
   return fail(ErrorCode::conflict, what + "; it goes on if somebody accepts that", "agent_changed");
 }
 
+// The same before the session is taken over, as far as can be said without its lease.
+Result<void> check_agreed(Store& store, const SessionId& id, const AgentSpec& spec,
+                          const ResumeOptions& options) {
+  if (spec.digest.empty()) return {};
+  auto is_ours = is_of(store, id, spec.digest);
+  if (!is_ours) return forward(is_ours);
+  if (*is_ours) return {};
+  auto before = origin_of(store, id);
+  if (!before) return forward(before);
+  auto agreed = agreed_changes(spec, before->value_or(Origin{}), options);
+  if (*before && !agreed) return forward(agreed);
+  return {};
+}
+
 }  // namespace
 
 Policy policy_of(const AgentSpec& spec) {
@@ -123,9 +137,6 @@ struct AgentSession::Held {
 AgentSession::AgentSession(Session session, Held held)
     : session_(std::move(session)),
       held_(of_own_process(std::make_unique<Held>(std::move(held)))) {}
-AgentSession::AgentSession(AgentSession&& other) noexcept = default;
-AgentSession& AgentSession::operator=(AgentSession&& other) noexcept = default;
-AgentSession::~AgentSession() = default;
 
 Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver& observer,
                                      const std::stop_token& stop) {
@@ -171,9 +182,16 @@ Result<TurnReport> AgentSession::run(std::optional<Message> input, const Observe
   return run(std::move(input), observer, stop);
 }
 
-Agent::Agent(std::unique_ptr<const AgentSpec> spec, std::shared_ptr<const AgentServices> services)
-    : spec_(std::move(spec)), services_(std::move(services)) {}
+struct Agent::Parts {
+  std::unique_ptr<const AgentSpec> spec{};  // At one place: policy and sessions refer to it.
+  std::shared_ptr<const AgentServices> services{};
+  std::unique_ptr<Runtime> runtime{};
+};
+
+Agent::Agent(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Agent::~Agent() = default;
+
+Runtime& Agent::runtime() { return *parts_->runtime; }
 
 Result<std::unique_ptr<Agent>> Agent::start(Store& store, AgentSpec spec, RuntimeOptions options) {
   if (!spec.make_provider) {
@@ -190,61 +208,50 @@ Result<std::unique_ptr<Agent>> Agent::start(Store& store, AgentSpec spec, Runtim
   options.policy = policy_of(*kept);
   auto runtime = Runtime::start(store, options);
   if (!runtime) return forward(runtime);
-  std::unique_ptr<Agent> agent(new Agent(std::move(kept), services));
-  agent->runtime_ = *std::move(runtime);
-  return agent;
+  auto parts = std::make_unique<Parts>(std::move(kept), services, *std::move(runtime));
+  return std::unique_ptr<Agent>(new Agent(std::move(parts)));
 }
 
 Result<AgentSession> Agent::begin(SessionSpec session) {
-  if (!session.setup) session.setup = spec_->setup;
-  if (!session.budget_micros) session.budget_micros = spec_->budget_micros;
-  if (session.agent_digest.empty()) session.agent_digest = spec_->digest;
-  auto begun = runtime_->create(session);
+  if (!session.setup) session.setup = parts_->spec->setup;
+  if (!session.budget_micros) session.budget_micros = parts_->spec->budget_micros;
+  if (session.agent_digest.empty()) session.agent_digest = parts_->spec->digest;
+  auto begun = parts_->runtime->create(session);
   if (!begun) return forward(begun);
-  return AgentSession(*std::move(begun), {.spec = *spec_, .services = services_});
-}
-
-Result<void> Agent::agree(const SessionId& id, const ResumeOptions& options) {
-  if (spec_->digest.empty()) return {};
-  auto is_ours = is_of(services_->store, id, spec_->digest);
-  if (!is_ours) return forward(is_ours);
-  if (*is_ours) return {};
-  auto before = origin_of(services_->store, id);
-  if (!before) return forward(before);
-  auto agreed = agreed_changes(*spec_, before->value_or(Origin{}), options);
-  if (*before && !agreed) return forward(agreed);
-  return {};
+  return AgentSession(*std::move(begun), {.spec = *parts_->spec, .services = parts_->services});
 }
 
 Result<ResumedAgent> Agent::resume(const SessionId& id, const ResumeOptions& options) {
   // Without its lease: who is refused must not have taken it from anybody.
-  if (auto agreed = agree(id, options); !agreed) return forward(agreed);
+  if (auto agreed = check_agreed(parts_->services->store, id, *parts_->spec, options); !agreed)
+    return forward(agreed);
   std::vector<std::string> changed;
   // As it is now that nobody else can change it.
   const auto prepare = [&](Session& session) -> Result<void> {
     if (!options.accepts_damage) {
-      auto whole = check_whole(services_->store, session.id(), session.state());
+      auto whole = check_whole(parts_->services->store, session.id(), session.state());
       if (!whole) return whole;
     }
-    auto agreed = agreed_changes(*spec_, *session.state().details->origin, options);
+    auto agreed = agreed_changes(*parts_->spec, *session.state().details->origin, options);
     if (!agreed) return forward(agreed);
     changed = *std::move(agreed);
     if (changed.empty()) return {};
-    return set_agent(session,
-                     {.agent_digest = spec_->digest, .parts = changed, .who = options.accepted_by},
-                     spec_->setup);
+    return set_agent(
+        session,
+        {.agent_digest = parts_->spec->digest, .parts = changed, .who = options.accepted_by},
+        parts_->spec->setup);
   };
-  auto resumed = runtime_->resume(
+  auto resumed = parts_->runtime->resume(
       id, {.wait = options.wait, .stop = options.stop, .runs_calls = false, .prepare = prepare});
   if (!resumed) return forward(resumed);
   Result<std::string> problem;
-  if (!spec_->scratchpad_folder.empty()) {
-    problem = read_scratch_folder(resumed->session, spec_->scratchpad_folder);
+  if (!parts_->spec->scratchpad_folder.empty()) {
+    problem = read_scratch_folder(resumed->session, parts_->spec->scratchpad_folder);
   }
   if (!problem) return forward(problem);
-  return ResumedAgent{
-      AgentSession(std::move(resumed->session), {.spec = *spec_, .services = services_}),
-      std::move(resumed->report), std::move(changed), *std::move(problem)};
+  return ResumedAgent{AgentSession(std::move(resumed->session),
+                                   {.spec = *parts_->spec, .services = parts_->services}),
+                      std::move(resumed->report), std::move(changed), *std::move(problem)};
 }
 
 }  // namespace perdure

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "agent/api/agent.hpp"
+#include "agent/api/json_schema.hpp"
 #include "core/api/json_text.hpp"
 #include "loop/history.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
@@ -30,6 +30,7 @@
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
 #include "text/wording.hpp"
+#include "tools/check/checked_tool.hpp"
 #include "tools/check/paths.hpp"
 #include "tools/schema/compiler.hpp"
 #include "tools/secret_ref.hpp"

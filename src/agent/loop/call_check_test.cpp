@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "agent/api/agent.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"

@@ -10,7 +10,7 @@
 #include "doubles/must.hpp"
 #include "loop/loop_fixture.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/permissions.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/state.hpp"

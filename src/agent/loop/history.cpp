@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "models/wire.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
@@ -101,7 +102,7 @@ std::string words_on_stop(const Message& message) {
 }
 
 std::optional<StopReason> stop_of(const Message& message) {
-  return find_stop_reason(said_in(message, "stop"));
+  return wire::find_stop_reason(said_in(message, "stop"));
 }
 
 Message nudge(std::string_view kind, std::string text) {

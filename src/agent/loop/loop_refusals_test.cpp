@@ -10,7 +10,7 @@
 
 #include "loop/loop_fixture.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/permissions.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 

@@ -18,7 +18,7 @@
 #include "doubles/was_stopped.hpp"
 #include "loop/loop_fixture.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/permissions.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"

@@ -27,6 +27,7 @@
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/session.hpp"
 #include "text/wording.hpp"
+#include "tools/check/checked_tool.hpp"
 
 namespace perdure {
 

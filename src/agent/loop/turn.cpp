@@ -459,7 +459,6 @@ class Turn {
   [[nodiscard]] Result<void> record(Message message, const Usage& usage,
                                     const ResponseExtras& extras) {
     ++report_.responses;
-    if (!price()) report_.has_unknown_cost = true;
     auto recorded = parts_.session.record_response(std::move(message), usage, extras);
     if (!recorded) return forward(recorded);
     tell_news();
@@ -556,7 +555,6 @@ class Turn {
     report_.stop = ending.stop;
     report_.why = ending.why;
     report_.waiting = ending.waiting;
-    report_.head = state().head;
     report_.answer = answer_in(state());
     tell(TurnEnded{ending.stop, ending.why});
     return report_;

@@ -8,7 +8,8 @@
 #include <string>
 
 #include "doubles/temp_folder.hpp"
-#include "perdure/agent/secrets.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 

@@ -23,7 +23,6 @@
 #include "models/http.hpp"
 #include "models/wire.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/secrets.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"

@@ -20,6 +20,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "core/api/text.hpp"
+#include "models/wire.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/conversation.hpp"
 
@@ -51,7 +52,7 @@ std::string_view to_string(StopReason reason) {
   return found == stop_reasons.end() ? std::string_view("other") : found->second;
 }
 
-std::optional<StopReason> find_stop_reason(std::string_view text) {
+std::optional<StopReason> wire::find_stop_reason(std::string_view text) {
   const auto* const found =
       std::ranges::find(stop_reasons, text, &std::pair<StopReason, std::string_view>::second);
   return found == stop_reasons.end() ? std::nullopt : std::optional(found->first);

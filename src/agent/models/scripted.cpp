@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "agent/api/json_schema.hpp"
 #include "core/api/error_codes.hpp"
 #include "models/dialect.hpp"
 #include "models/wire.hpp"
@@ -113,7 +114,7 @@ ScriptedResponse response_in(const Json& json) {
   if (response.stop_text.empty()) {
     response.stop_text = list_in(json, "calls").empty() ? "end" : "calls";
   }
-  response.stop = find_stop_reason(response.stop_text).value_or(StopReason::other);
+  response.stop = wire::find_stop_reason(response.stop_text).value_or(StopReason::other);
   response.usage.is_known = true;
   if (const Json* const usage = json.find("usage")) {
     scripted.has_usage = true;

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"
@@ -67,6 +68,9 @@ inline constexpr std::size_t blocks_max = 4096;
 
 /// Whether there is an error in the place of a response, or behind it.
 [[nodiscard]] bool has_error(const Json& json);
+
+/// As to_string writes it.
+[[nodiscard]] std::optional<StopReason> find_stop_reason(std::string_view text);
 
 /// What a provider says about an error, from the body of its answer: `{"error": {"type",
 /// "message"}}` in its usual variants, or whatever else there is.

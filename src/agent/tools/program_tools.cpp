@@ -201,7 +201,7 @@ Result<ToolSpec> make_exec_tool(ExecSpec spec) {
     command->front() = *std::move(program);
   }
   ToolSpec made = spec.spec;
-  made.path_args.place.folder = spec.folder;
+  made.path_args.folder = spec.folder;
   const bool is_verifiable = !spec.verify.empty();
   // Declared before it is asked for: the effect class follows from it.
   if (is_verifiable) spec.spec.tool.verify = [](const VerifyContext&) { return CannotTell{}; };

@@ -4,11 +4,12 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/api/guarded.hpp"
-#include "perdure/agent/secrets.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -28,6 +29,31 @@ namespace perdure {
   if (!environment) return std::nullopt;
   return guarded("the environment", [&] { return environment(name); });
 }
+
+/// By name.
+using SecretValues = std::map<std::string, std::string>;
+
+/// Any number of threads may use one.
+class Secrets {
+ public:
+  /// Fails: `invalid_argument` for two of one name, or one that is neither a variable nor a file,
+  /// or both. Nothing is read.
+  [[nodiscard]] static Result<Secrets> of(std::vector<SecretSpec> specs, Environment environment);
+
+  [[nodiscard]] bool has(const std::string& name) const { return by_name_.contains(name); }
+  /// The string, as it is now.
+  /// Fails: `not_found` if there is none, or it is empty; `unavailable` if the environment throws.
+  [[nodiscard]] Result<std::string> read(const std::string& name) const;
+  /// All that are set now. Fails: `unavailable` if the environment throws.
+  [[nodiscard]] Result<SecretValues> read_all() const;
+
+ private:
+  std::map<std::string, SecretSpec> by_name_;
+  Environment environment_;
+};
+
+/// As the one of tools.hpp; `secrets` are checked.
+[[nodiscard]] Result<ToolSpec> with_secrets(ToolSpec spec, const Secrets& secrets);
 
 /// The tool, with secrets taken out of whatever it answers; they are asked for after each call. If
 /// `values` fails or throws, the answer is withheld. One that its session answers is returned as it

@@ -1,7 +1,5 @@
 // Secrets live in one map, for the time of one call.
 
-#include "perdure/agent/secrets.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -20,6 +18,7 @@
 
 #include "core/api/guarded.hpp"
 #include "core/api/text.hpp"
+#include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -352,6 +351,12 @@ Result<ToolSpec> with_secrets(ToolSpec spec, const Secrets& secrets) {
     };
   }
   return spec;
+}
+
+Result<ToolSpec> with_secrets(ToolSpec spec, std::vector<SecretSpec> secrets,
+                              Environment environment) {
+  auto known = Secrets::of(std::move(secrets), std::move(environment));
+  return known ? with_secrets(std::move(spec), *known) : forward(known);
 }
 
 // Keys, from where people keep them.

@@ -1,7 +1,5 @@
 // Secrets get to their tool, and no further.
 
-#include "perdure/agent/secrets.hpp"
-
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,6 +11,10 @@
 #include <numeric>
 #include <sstream>
 
+#include "core/api/text.hpp"
+#include "screen/display.hpp"
+#include "screen/text.hpp"
+
 namespace perdure::cli {
 namespace {
 
@@ -44,6 +48,15 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
   return fmt::format("; did you mean {}{}?", dashes, *nearest);
 }
 
+// What a value that is none has to be; empty: it is one.
+std::string_view wanted_instead(Takes takes, const std::string& value) {
+  if (takes == Takes::count && number_from(value).value_or(0) <= 0) return "a number above 0";
+  if (takes == Takes::dollars && !micros_from_dollars(value))
+    return "an amount of dollars, like 2.50";
+  if (takes == Takes::span && !span_from(value)) return "a time, like 30s, 12h or 90d";
+  return {};
+}
+
 class Parser {
  public:
   Parser(const std::vector<Command>& table, const std::vector<std::string>& words)
@@ -60,7 +73,12 @@ class Parser {
       auto taken = is_option ? take_option(word) : take_word(word);
       if (!taken) return forward(taken);
     }
+    if (made_.command == nullptr || made_.has("help")) return std::move(made_);
     if (auto counted = check_count(); !counted) return forward(counted);
+    for (const Option& option : made_.command->options) {
+      const bool is_missing = made_.find(option.name).value_or("").empty();
+      if (is_missing && !option.missing.empty()) return misuse(std::string(option.missing));
+    }
     return std::move(made_);
   }
 
@@ -114,6 +132,9 @@ class Parser {
       return misuse(fmt::format("--{} is one of {}, not {}", option.name,
                                 fmt::join(option.choices, ", "), value));
     }
+    if (const std::string_view wanted = wanted_instead(option.takes, value); !wanted.empty()) {
+      return misuse(fmt::format("--{} is {}, not {}", option.name, wanted, value));
+    }
     auto& values = made_.options[std::string(option.name)];
     if (!option.repeats && !values.empty()) {
       return misuse(fmt::format("--{} is given twice", option.name));
@@ -123,7 +144,6 @@ class Parser {
   }
 
   [[nodiscard]] Result<void> check_count() const {
-    if (made_.command == nullptr || made_.has("help")) return {};
     std::size_t least = 0;
     std::size_t most = 0;
     for (const Argument& argument : made_.command->arguments) {

@@ -60,6 +60,9 @@ struct Argument {
   std::vector<std::string_view> choices{};  ///< Empty: any.
 };
 
+/// What the value of an option must be.
+enum class Takes : std::uint8_t { text, count, dollars, span };
+
 struct Option {
   std::string_view name;     ///< Without the dashes.
   std::string_view value{};  ///< What help calls its value; empty: it has none.
@@ -68,6 +71,8 @@ struct Option {
   bool repeats = false;
   char letter = '\0';
   Completes by = Completes::nothing;  ///< Its value.
+  Takes takes = Takes::text;
+  std::string_view missing{};  ///< The error if it is not given, or empty. Empty: it may be.
 };
 
 struct Example {
@@ -88,6 +93,9 @@ struct Command {
   /// Members of an item, where it prints a list: what --fields chooses from.
   std::vector<std::string_view> fields{};
   bool is_hidden = false;
+  /// Usage errors that the parser cannot find: they are reported before a store is opened, so that
+  /// a store that is missing or damaged does not hide them.
+  std::function<Result<void>(CommandContext&)> check{};
   RunVerb body{};
 };
 

@@ -6,9 +6,9 @@
 #include <array>
 
 #include "agent/api/agent.hpp"
+#include "agent/api/agent_file.hpp"
 #include "context/command_context.hpp"
-#include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/secrets.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/store/bundle.hpp"
 #include "store/api/seam.hpp"
 

@@ -10,8 +10,8 @@
 #include <optional>
 #include <string>
 
-#include "perdure/agent/agent_file.hpp"
-#include "perdure/agent/secrets.hpp"
+#include "agent/api/agent_file.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::cli {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "agent/api/agent_file.hpp"
 #include "doubles/must.hpp"
-#include "perdure/agent/agent_file.hpp"
 #include "perdure/core/error.hpp"
 
 namespace perdure::cli {

@@ -259,12 +259,8 @@ bool CommandContext::confirms(const std::string& text) {
   return answer == "y" || answer == "yes";
 }
 
-Result<std::int64_t> number_option(const Invocation& given, std::string_view name,
-                                   std::int64_t otherwise) {
-  const auto text = given.find(name);
-  if (!text) return otherwise;
-  if (const auto number = number_from(*text); number > 0) return *number;
-  return misuse(fmt::format("--{} is a number above 0, not {}", name, *text));
+std::int64_t number_option(const Invocation& given, std::string_view name, std::int64_t otherwise) {
+  return number_from(given.find(name).value_or("")).value_or(otherwise);
 }
 
 Result<std::string> text_or_file(const std::string& value, const std::string& folder) {
@@ -337,7 +333,10 @@ std::vector<Option> with_model_options(std::vector<Option> options) {
         .value = "URL",
         .summary =
             "Where the model's server is; with --model else OPENAI_BASE_URL or ANTHROPIC_BASE_URL"},
-       {.name = "budget", .value = "DOLLARS", .summary = "The most the session may spend"}});
+       {.name = "budget",
+        .value = "DOLLARS",
+        .summary = "The most the session may spend",
+        .takes = Takes::dollars}});
   return options;
 }
 
@@ -354,22 +353,13 @@ std::vector<Option> with_take_up_options(std::vector<Option> options) {
         .summary = "Resume although entries are damaged: the model does not see them"},
        {.name = "wait",
         .value = "TIME",
-        .summary = "How long to wait while another process runs it, like 30s"}});
+        .summary = "How long to wait while another process runs it, like 30s",
+        .takes = Takes::span}});
   return options;
 }
 
-Result<std::optional<std::int64_t>> dollars_option(const Invocation& given, std::string_view name) {
-  const auto text = given.find(name);
-  if (!text) return std::nullopt;
-  if (const auto micros = micros_from_dollars(*text)) return micros;
-  return misuse(fmt::format("--{} is an amount of dollars, like 2.50, not {}", name, *text));
-}
-
-Result<std::optional<Duration>> span_option(const Invocation& given, std::string_view name) {
-  const auto text = given.find(name);
-  if (!text) return std::nullopt;
-  if (const auto span = span_from(*text)) return span;
-  return misuse(fmt::format("--{} is a time, like 30s, 12h or 90d, not {}", name, *text));
+std::optional<std::int64_t> budget_option(const Invocation& given) {
+  return micros_from_dollars(given.find("budget").value_or(""));
 }
 
 std::string whole_path(const std::string& path, const std::string& folder) {

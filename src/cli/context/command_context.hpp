@@ -124,10 +124,15 @@ using StoreVerb = std::function<Result<Exit>(CommandContext&, Store&)>;
 /// A verb that works with the store, which must be there: it is opened first.
 [[nodiscard]] RunVerb on_store(StoreVerb run);
 
-/// A whole number above zero.
-/// Fails: `invalid_argument`.
-[[nodiscard]] Result<std::int64_t> number_option(const Invocation& given, std::string_view name,
-                                                 std::int64_t otherwise);
+/// For Command::check, of what it tries.
+template <class T>
+[[nodiscard]] Result<void> checked(Result<T> tried) {
+  return tried ? Result<void>() : forward(tried);
+}
+
+/// Of an option that takes a count.
+[[nodiscard]] std::int64_t number_option(const Invocation& given, std::string_view name,
+                                         std::int64_t otherwise);
 
 /// The text itself, or, after "@", what the file of that name holds.
 /// Fails: `not_found` if there is no such file; `invalid_argument` if it does not end before
@@ -158,20 +163,13 @@ using StoreVerb = std::function<Result<Exit>(CommandContext&, Store&)>;
 inline const Argument place_argument = {
     .name = "PLACE", .summary = "The other store: a path, or postgres://…", .by = Completes::file};
 
-/// A time like 30s, 12h or 90d; empty: the option is not given.
-/// Fails: `invalid_argument`.
-[[nodiscard]] Result<std::optional<Duration>> span_option(const Invocation& given,
-                                                          std::string_view name);
-
 /// With those of a verb that begins sessions: --model, --provider, --base-url, --budget.
 [[nodiscard]] std::vector<Option> with_model_options(std::vector<Option> options);
 /// With those of one that takes sessions up: --agent, --accept-agent, --accept-changes, --wait …
 [[nodiscard]] std::vector<Option> with_take_up_options(std::vector<Option> options);
 
-/// Millionths of a dollar; empty: the option is not given.
-/// Fails: `invalid_argument`.
-[[nodiscard]] Result<std::optional<std::int64_t>> dollars_option(const Invocation& given,
-                                                                 std::string_view name);
+/// The option --budget, in millionths of a dollar; empty: it is not given.
+[[nodiscard]] std::optional<std::int64_t> budget_option(const Invocation& given);
 
 /// Of a path as it was written in this folder.
 [[nodiscard]] std::string whole_path(const std::string& path, const std::string& folder);

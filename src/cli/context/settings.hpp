@@ -27,7 +27,7 @@
 #include <vector>
 
 #include "command/command.hpp"
-#include "perdure/agent/secrets.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"

@@ -5,9 +5,9 @@
 
 #include <variant>
 
+#include "agent/api/agent.hpp"
 #include "context/calls.hpp"
 #include "context/command_context.hpp"
-#include "perdure/agent/agent.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure::cli {

@@ -52,7 +52,8 @@ Result<Exit> run_verb(ProcessIo& io, Invocation given, std::vector<Setting> sett
   auto fields = fields_of(given);
   if (!fields) return forward(fields);
   CommandContext context(io, std::move(given), std::move(settings), *std::move(fields));
-  auto exit = command.body.run(context);
+  auto fits = command.check ? command.check(context) : Result<void>();
+  auto exit = fits ? command.body.run(context) : forward(fits);
   if (!exit) context.output().close_list();
   io.out.flush();
   if (exit && *exit == Exit::unconfirmed && context.output().is_json()) {

@@ -20,7 +20,7 @@
 
 #include "context/settings.hpp"
 #include "context/signal_watch.hpp"
-#include "perdure/agent/secrets.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/time.hpp"
 #include "program/cli.hpp"
 

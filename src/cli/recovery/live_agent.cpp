@@ -12,11 +12,11 @@
 #include <system_error>
 #include <variant>
 
+#include "agent/api/agent_file.hpp"
 #include "context/agent_source.hpp"
 #include "context/command_context.hpp"
 #include "core/api/descriptor.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
 #include "perdure/agent/provider.hpp"
 #include "recovery/recovery_report.hpp"
 #include "recovery/turn_watch.hpp"
@@ -134,11 +134,9 @@ Result<void> make_programs_folder(const ProcessIo& io, const std::string& folder
   return {};
 }
 
-Result<ResumeOptions> options_of(CommandContext& context) {
+ResumeOptions options_of(CommandContext& context) {
   ResumeOptions options;
-  auto wait = span_option(context.given(), "wait");
-  if (!wait) return forward(wait);
-  if (*wait) options.wait = **wait;
+  options.wait = span_from(context.given().find("wait").value_or("")).value_or(Duration{0});
   if (context.given().has("accept-changes")) options.accepted_by = context.io().user;
   options.accepts_damage = context.given().has("accept-damage");
   options.stop = context.signals().token();
@@ -186,9 +184,8 @@ bool accepts(CommandContext& context, const std::string& changed) {
 
 // Once, and if need be once more, with somebody's word.
 Result<ResumedAgent> resume_agent(CommandContext& context, Agent& agent, const SessionId& id) {
-  auto options = options_of(context);
-  if (!options) return forward(options);
-  auto resumed = agent.resume(id, *options);
+  ResumeOptions options = options_of(context);
+  auto resumed = agent.resume(id, options);
   if (!resumed && is_about(resumed.error(), "agent_changed")) {
     const std::string changed = resumed.error().message;
     if (!accepts(context, changed)) {
@@ -196,11 +193,11 @@ Result<ResumedAgent> resume_agent(CommandContext& context, Agent& agent, const S
                   changed + "; to go on with it as it is now, say --accept-changes",
                   "agent_changed");
     }
-    options->accepted_by = context.io().user;
-    resumed = agent.resume(id, *options);
+    options.accepted_by = context.io().user;
+    resumed = agent.resume(id, options);
   }
   if (resumed) return resumed;
-  return std::unexpected(with_advice(context, id, *options, std::move(resumed).error()));
+  return std::unexpected(with_advice(context, id, options, std::move(resumed).error()));
 }
 
 // So that the next one finds the agent that the session goes on with.

@@ -7,10 +7,10 @@
 
 #pragma once
 
+#include "agent/api/agent_file.hpp"
 #include "context/agent_source.hpp"
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
 #include "recovery/turn_watch.hpp"
 
 namespace perdure::cli {

@@ -8,11 +8,11 @@
 #include <fmt/ranges.h>
 
 #include "agent/api/agent.hpp"
+#include "agent/api/agent_file.hpp"
 #include "context/agent_source.hpp"
 #include "context/calls.hpp"
 #include "context/command_context.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/agent_file.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "recovery/live_agent.hpp"
 #include "runtime/api/session.hpp"

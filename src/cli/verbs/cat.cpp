@@ -55,10 +55,12 @@ Result<Exit> print_raw(CommandContext& context, Store& store, const PlaceInSessi
   return Exit::done;
 }
 
+Result<void> check_cat(CommandContext& context) {
+  if (!context.given().has("raw") || !context.output().is_json()) return {};
+  return misuse("--raw prints bytes, not JSON: perdure log POINT --json has them as JSON");
+}
+
 Result<Exit> run_cat(CommandContext& context, Store& store, const PlaceInSession& place) {
-  if (context.given().has("raw") && context.output().is_json()) {
-    return misuse("--raw prints bytes, not JSON: perdure log POINT --json has them as JSON");
-  }
   if (context.given().has("raw")) return print_raw(context, store, place);
   auto state = read_state(store, place.session.id, place.point);
   if (!state) return forward(state);
@@ -92,6 +94,7 @@ Command cat_command() {
       .examples = {{"perdure cat @last --messages", "the conversation"},
                    {"perdure cat ses_7k2m@v3 --path /counters", "the counters of version 3"}},
       .schema = "perdure.state/1",
+      .check = check_cat,
       .body = on_point(run_cat)};
 }
 

@@ -86,12 +86,10 @@ class Chat {
   }
 
   Result<void> begin(const std::string& line) {
-    auto budget = dollars_option(context_.given(), "budget");
-    if (!budget) return forward(budget);
     auto begun = agent_->begin({.annotation = {.title = context_.given().find("title").value_or(""),
                                                .opening = opening_of(line),
                                                .metadata = with_source("{}", source_)},
-                                .budget_micros = *budget,
+                                .budget_micros = budget_option(context_.given()),
                                 .input = user_says(line)});
     if (!begun) return forward(begun);
     session_.emplace(*std::move(begun));

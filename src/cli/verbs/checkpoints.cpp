@@ -32,10 +32,9 @@ void print_checkpoints(CommandContext& context, const std::vector<Checkpoint>& f
 }
 
 Result<Exit> run_checkpoints(CommandContext& context, Store& store, const SessionSummary& row) {
-  auto limit = number_option(context.given(), "limit", 100);
-  if (!limit) return forward(limit);
-  auto found = store.log().checkpoints(row.id, {.label = context.given().find("label").value_or(""),
-                                                .limit = static_cast<std::size_t>(*limit)});
+  const auto limit = static_cast<std::size_t>(number_option(context.given(), "limit", 100));
+  auto found = store.log().checkpoints(
+      row.id, {.label = context.given().find("label").value_or(""), .limit = limit});
   if (!found) return forward(found);
   context.output().begin_list("perdure.checkpoints/1");
   for (const Checkpoint& checkpoint : *found) context.output().item(as_json(checkpoint));
@@ -47,16 +46,18 @@ Result<Exit> run_checkpoints(CommandContext& context, Store& store, const Sessio
 }  // namespace
 
 Command checkpoints_command() {
-  return {
-      .name = "checkpoints",
-      .summary = "List the versions of a session",
-      .arguments = {session_argument},
-      .options = {{.name = "label", .value = "TEXT", .summary = "Only those with this label"},
-                  {.name = "limit", .value = "N", .summary = "At most so many; 100 by default"}},
-      .examples = {{"perdure checkpoints @last", "points to go back to"}},
-      .schema = "perdure.checkpoints/1",
-      .fields = {"version", "position", "at", "reason", "label", "metadata", "totals"},
-      .body = on_session(run_checkpoints)};
+  return {.name = "checkpoints",
+          .summary = "List the versions of a session",
+          .arguments = {session_argument},
+          .options = {{.name = "label", .value = "TEXT", .summary = "Only those with this label"},
+                      {.name = "limit",
+                       .value = "N",
+                       .summary = "At most so many; 100 by default",
+                       .takes = Takes::count}},
+          .examples = {{"perdure checkpoints @last", "points to go back to"}},
+          .schema = "perdure.checkpoints/1",
+          .fields = {"version", "position", "at", "reason", "label", "metadata", "totals"},
+          .body = on_session(run_checkpoints)};
 }
 
 }  // namespace perdure::cli

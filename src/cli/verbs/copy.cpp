@@ -51,6 +51,7 @@ Command copy_command() {
           .options = {{.name = "with-damage", .summary = "Copy damaged sessions as they are"}},
           .examples = {{"perdure copy try.db ses_7k2m", "try something out elsewhere"}},
           .schema = "perdure.copy/1",
+          .check = [](CommandContext& context) { return checked(context.other_location()); },
           .body = on_store(run_copy)};
 }
 

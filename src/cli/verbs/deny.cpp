@@ -8,9 +8,9 @@ namespace perdure::cli {
 namespace {
 
 Result<Exit> run_deny(CommandContext& context, Store& store, const Call& call) {
-  const std::string reason = context.given().find("reason").value_or("");
-  if (reason.empty()) return misuse("say why, for the model: --reason TEXT");
-  return deliver_permission(context, store, call, {.decision = "denied", .why = reason});
+  return deliver_permission(
+      context, store, call,
+      {.decision = "denied", .why = context.given().find("reason").value_or("")});
 }
 
 }  // namespace
@@ -24,7 +24,8 @@ Command deny_command() {
           .arguments = {call_argument},
           .options = {{.name = "reason",
                        .value = "TEXT",
-                       .summary = "Why; the model sees it (required)"}},
+                       .summary = "Why; the model sees it (required)",
+                       .missing = "say why, for the model: --reason TEXT"}},
           .examples = {{"perdure deny ses_8e1f --reason 'not to customers'", "it is not made"}},
           .schema = "perdure.decision/1",
           .body = on_call({Need::approval, Need::answer}, run_deny)};

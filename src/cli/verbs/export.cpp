@@ -17,15 +17,23 @@ Result<BundleReport> write_bundle(CommandContext& context, Store& store, const s
   return report;
 }
 
-// Nobody gets a byte before it is whole: what is half a bundle looks like one for long.
-Result<Exit> export_to_stdout(CommandContext& context, Store& store) {
+Result<void> check_export(CommandContext& context) {
+  const auto file = context.given().find("output");
+  if (!file) {
+    return misuse(
+        "export writes a file: say which, as in --output refunds.bundle; --output - is stdout");
+  }
+  if (*file != "-") return checked(file_path(*file, context.io().folder));
   if (context.output().is_json()) {
     return misuse(
         "-o - writes the bundle to stdout, and so there is no place for JSON: say -o FILE");
   }
-  if (context.io().is_out_terminal) {
-    return misuse("a bundle is not for terminals: say -o FILE, or pipe it");
-  }
+  if (!context.io().is_out_terminal) return {};
+  return misuse("a bundle is not for terminals: say -o FILE, or pipe it");
+}
+
+// Not a byte is written before the bundle is whole: half a bundle looks like a whole one at first.
+Result<Exit> export_to_stdout(CommandContext& context, Store& store) {
   auto file = SpooledFile::make(context.io());
   if (!file) return forward(file);
   auto report = write_bundle(context, store, file->path());
@@ -36,18 +44,12 @@ Result<Exit> export_to_stdout(CommandContext& context, Store& store) {
 }
 
 Result<Exit> run_export(CommandContext& context, Store& store) {
-  const auto file = context.given().find("output");
-  if (!file) {
-    return misuse(
-        "export writes a file: say which, as in --output refunds.bundle; --output - is stdout");
-  }
-  if (*file == "-") return export_to_stdout(context, store);
-  auto path = file_path(*file, context.io().folder);
-  if (!path) return forward(path);
-  auto report = write_bundle(context, store, *path);
+  const std::string file = context.given().find("output").value_or("-");
+  if (file == "-") return export_to_stdout(context, store);
+  auto report = write_bundle(context, store, whole_path(file, context.io().folder));
   if (!report) return forward(report);
-  context.output().document("perdure.bundle/1", bundle_members(*file, *report));
-  context.screen().line(fmt::format("Exported {} to {}.", bundle_words(*report), *file));
+  context.output().document("perdure.bundle/1", bundle_members(file, *report));
+  context.screen().line(fmt::format("Exported {} to {}.", bundle_words(*report), file));
   context.advice().line("It is a copy: the sessions here go on as before.");
   return Exit::done;
 }
@@ -72,6 +74,7 @@ Command export_command() {
       .examples = {{"perdure export @last -o bug.bundle", "to debug it elsewhere"},
                    {"perdure export @last -o - | ssh there perdure import -", "without a file"}},
       .schema = "perdure.bundle/1",
+      .check = check_export,
       .body = on_store(run_export)};
 }
 

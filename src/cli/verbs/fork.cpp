@@ -10,14 +10,9 @@ namespace {
 
 constexpr std::size_t effects_on_a_screen = 20;
 
-// What it is of and how it began is what its parent is of and how that began: it can be resumed and
-// found like any other session.
-Result<ForkSpec> spec_for(CommandContext& context, const SessionSummary& parent) {
-  const std::string title = parent.title.empty() ? "" : fmt::format("{} (fork)", parent.title);
-  ForkSpec spec{.annotation = {.title = context.given().find("title").value_or(title),
-                               .opening = parent.opening,
-                               .metadata = parent.metadata},
-                .fresh_effects = context.given().has("fresh-effects")};
+// What the command line says of it.
+Result<ForkSpec> spec_given(CommandContext& context) {
+  ForkSpec spec{.fresh_effects = context.given().has("fresh-effects")};
   for (const std::string& setting : context.given().all("set")) {
     const auto equals = setting.find('=');
     const std::string key = setting.substr(0, equals);
@@ -35,6 +30,15 @@ Result<ForkSpec> spec_for(CommandContext& context, const SessionSummary& parent)
     place = *std::move(value);
   }
   return spec;
+}
+
+// What it is of and how it began is what its parent is of and how that began: it can be resumed and
+// found like any other session.
+Annotation annotation_for(CommandContext& context, const SessionSummary& parent) {
+  const std::string title = parent.title.empty() ? "" : fmt::format("{} (fork)", parent.title);
+  return {.title = context.given().find("title").value_or(title),
+          .opening = parent.opening,
+          .metadata = parent.metadata};
 }
 
 std::string_view words_for(const CarriedCall& carried) {
@@ -131,14 +135,19 @@ Result<Forked> make_fork(CommandContext& context, const PlaceInSession& place,
   return (*runtime)->fork(place.session.id, place.point, spec);
 }
 
-Result<Exit> run_fork(CommandContext& context, Store& store, const PlaceInSession& place) {
-  auto spec = spec_for(context, place.session);
+Result<Exit> run_fork(CommandContext& context) {
+  auto spec = spec_given(context);
   if (!spec) return forward(spec);
+  auto store = context.open();
+  if (!store) return forward(store);
+  auto place = find_point(**store, context.given().arguments.front());
+  if (!place) return forward(place);
+  spec->annotation = annotation_for(context, place->session);
   auto forked = context.given().has("dry-run")
-                    ? foresee_fork(store, place.session.id, place.point, spec->fresh_effects)
-                    : make_fork(context, place, *spec);
+                    ? foresee_fork(**store, place->session.id, place->point, spec->fresh_effects)
+                    : make_fork(context, *place, *spec);
   if (!forked) return forward(forked);
-  show_fork(context, place, *forked);
+  show_fork(context, *place, *forked);
   return Exit::done;
 }
 
@@ -168,7 +177,7 @@ Command fork_command() {
           .examples = {{"perdure fork ses_7k2m@2.0 --set prompt=@v2.md",
                         "turn 2 again, with another prompt"}},
           .schema = "perdure.fork/1",
-          .body = on_point(run_fork)};
+          .body = {.run = run_fork, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

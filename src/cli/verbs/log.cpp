@@ -66,18 +66,19 @@ std::string nothing_words(const LogQuery& query) {
                      query.from > 1 ? fmt::format(" from position {} on", query.from) : "");
 }
 
+Result<void> check_log(CommandContext& context) {
+  const Invocation& given = context.given();
+  if (!given.has("follow") || !given.has("json")) return {};
+  return misuse("what is followed never ends, and a document must: say --jsonl");
+}
+
 Result<Exit> run_log(CommandContext& context, Store& store, const PlaceInSession& place) {
-  auto from = number_option(context.given(), "from", 1);
-  if (!from) return forward(from);
   const bool follows = context.given().has("follow");
-  if (follows && context.given().has("json")) {
-    return misuse("what is followed never ends, and a document must: say --jsonl");
-  }
   if (follows && place.point != Point::head()) {
     return misuse("only the head of a session can be followed");
   }
   LogQuery query{.as_of = place.point,
-                 .from = static_cast<Position>(*from),
+                 .from = static_cast<Position>(number_option(context.given(), "from", 1)),
                  .channel = context.given().find("channel").value_or(""),
                  .limit = log_page};
   const Position first = query.from;
@@ -108,11 +109,15 @@ Command log_command() {
       .options = {{.name = "follow",
                    .summary = "Go on with what is appended, until it is interrupted"},
                   {.name = "channel", .value = "NAME", .summary = "Only entries of this channel"},
-                  {.name = "from", .value = "POSITION", .summary = "Only from this position on"}},
+                  {.name = "from",
+                   .value = "POSITION",
+                   .summary = "Only from this position on",
+                   .takes = Takes::count}},
       .examples = {{"perdure log --follow --jsonl @last", "every fact as it is written"}},
       .schema = "perdure.log/1",
       .fields = {"position", "at", "channel", "kind", "fold", "hash", "body", "bytes", "blob",
                  "condition"},
+      .check = check_log,
       .body = on_point(run_log)};
 }
 

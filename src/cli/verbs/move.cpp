@@ -111,6 +111,7 @@ Command move_command() {
       .exits = {Exit::unconfirmed},
       .examples = {{"perdure move postgres://db.example/agents --yes", "move in with the others"}},
       .schema = "perdure.move/1",
+      .check = [](CommandContext& context) { return checked(context.other_location()); },
       .body = on_store(run_move)};
 }
 

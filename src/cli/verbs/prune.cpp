@@ -11,17 +11,13 @@ namespace {
 
 constexpr Duration blob_rest = std::chrono::hours(1);
 
-Result<Keep> keep_of(CommandContext& context) {
-  auto last = number_option(context.given(), "keep-last", 1);
-  if (!last) return forward(last);
-  auto every = number_option(context.given(), "keep-every", 0);
-  if (!every) return forward(every);
-  auto older = span_option(context.given(), "older-than");
-  if (!older) return forward(older);
-  Keep keep{.last = static_cast<std::uint64_t>(*last),
-            .every = static_cast<std::uint64_t>(*every),
-            .labelled = !context.given().has("drop-labelled")};
-  if (*older) keep.since = context.io().clock->now() - **older;
+Keep keep_of(CommandContext& context) {
+  const Invocation& given = context.given();
+  Keep keep{.last = static_cast<std::uint64_t>(number_option(given, "keep-last", 1)),
+            .every = static_cast<std::uint64_t>(number_option(given, "keep-every", 0)),
+            .labelled = !given.has("drop-labelled")};
+  const auto older = span_from(given.find("older-than").value_or(""));
+  if (older) keep.since = context.io().clock->now() - *older;
   return keep;
 }
 
@@ -58,19 +54,18 @@ Result<Pruned> prune_all(CommandContext& context, Store& store,
 }
 
 Result<Exit> run_prune(CommandContext& context, Store& store) {
-  auto keep = keep_of(context);
-  if (!keep) return forward(keep);
+  const Keep keep = keep_of(context);
   auto rows =
       context.given().arguments.empty() ? all_sessions(store) : named_sessions(context, store, 0);
   if (!rows) return forward(rows);
-  auto count = count_going(store, *rows, *keep);
+  auto count = count_going(store, *rows, keep);
   if (!count) return forward(count);
   const bool is_dry = context.given().has("dry-run");
   const std::string what =
       fmt::format("{} of {}", counted(*count, "version"), counted(rows->size(), "session"));
   if (!is_dry && !context.confirms(fmt::format("Forget {}, and what only they can see?", what)))
     return Exit::unconfirmed;
-  auto total = is_dry ? Pruned{.versions = *count} : prune_all(context, store, *rows, *keep);
+  auto total = is_dry ? Pruned{.versions = *count} : prune_all(context, store, *rows, keep);
   if (!total) return forward(total);
   context.output().document("perdure.pruned/1", {{"dry_run", is_dry},
                                                  {"sessions", rows->size()},
@@ -96,13 +91,16 @@ Command prune_command() {
           .arguments = {sessions_argument},
           .options = {{.name = "older-than",
                        .value = "TIME",
-                       .summary = "Keep versions younger than this: 90d, 12h"},
+                       .summary = "Keep versions younger than this: 90d, 12h",
+                       .takes = Takes::span},
                       {.name = "keep-last",
                        .value = "N",
-                       .summary = "Keep so many of the newest; 1 by default"},
+                       .summary = "Keep so many of the newest; 1 by default",
+                       .takes = Takes::count},
                       {.name = "keep-every",
                        .value = "N",
-                       .summary = "Keep those whose number it divides"},
+                       .summary = "Keep those whose number it divides",
+                       .takes = Takes::count},
                       {.name = "drop-labelled", .summary = "Forget those with a label too"},
                       {.name = "dry-run", .summary = "Only say how many would go"}},
           .exits = {Exit::unconfirmed},

@@ -30,7 +30,9 @@ Result<void> check_unresolved(const CommandContext& context, Store& store, const
 }
 
 // Of a call that is made again, or given up, the model is told neither.
-Result<void> check_words(const Invocation& given, Decision::As as) {
+Result<void> check_resolve(CommandContext& context) {
+  const Invocation& given = context.given();
+  const auto as = decision_from(given.find("as").value_or(""));
   if (given.has("result") && as != Decision::As::succeeded) {
     return misuse("--result is what a call answered that succeeded: say --as succeeded");
   }
@@ -43,10 +45,6 @@ Result<void> check_words(const Invocation& given, Decision::As as) {
 Result<Decision> decision_of(CommandContext& context, const Call& call) {
   const Invocation& given = context.given();
   const auto as = decision_from(given.find("as").value_or(""));
-  if (!as) return misuse("say how it ended: --as succeeded, failed, retry or abandoned");
-  const std::string reason = given.find("reason").value_or("");
-  if (reason.empty()) return misuse("say how you know: --reason TEXT");
-  if (auto fit = check_words(given, *as); !fit) return forward(fit);
   const std::string told =
       given.find(*as == Decision::As::failed ? "error" : "result").value_or("");
   auto text = text_of_word(told, context.io());
@@ -56,7 +54,10 @@ Result<Decision> decision_of(CommandContext& context, const Call& call) {
   if (*as == Decision::As::succeeded && text->empty() && !is_claimed) {
     return misuse("say what it answered, for the model: --result TEXT or --result @FILE");
   }
-  return Decision{.as = *as, .result = *std::move(text), .who = context.io().user, .why = reason};
+  return Decision{.as = *as,
+                  .result = *std::move(text),
+                  .who = context.io().user,
+                  .why = given.find("reason").value_or("")};
 }
 
 Result<Exit> run_resolve(CommandContext& context, Store& store, const Call& call) {
@@ -99,7 +100,8 @@ Command resolve_command() {
       .options = {{.name = "as",
                    .value = "HOW",
                    .summary = "succeeded, failed, retry or abandoned",
-                   .choices = {"succeeded", "failed", "retry", "abandoned"}},
+                   .choices = {"succeeded", "failed", "retry", "abandoned"},
+                   .missing = "say how it ended: --as succeeded, failed, retry or abandoned"},
                   {.name = "result",
                    .value = "TEXT",
                    .summary = "What it answered; @FILE reads a file, - stdin"},
@@ -108,13 +110,15 @@ Command resolve_command() {
                    .summary = "Why it failed; @FILE reads a file, - stdin"},
                   {.name = "reason",
                    .value = "TEXT",
-                   .summary = "Evidence for the decision (required)"},
+                   .summary = "Evidence for the decision (required)",
+                   .missing = "say how you know: --reason TEXT"},
                   {.name = "dry-run", .summary = "Only say what would be done"}},
       .exits = {Exit::unconfirmed},
       .examples =
           {{"perdure resolve ses_7k2m --as succeeded --result rf_88 --reason 'seen in the console'",
             "it did happen"}},
       .schema = "perdure.decision/1",
+      .check = check_resolve,
       .body = on_call({Need::decision, Need::resume}, run_resolve)};
 }
 

@@ -44,11 +44,19 @@ Result<std::optional<SessionSummary>> session_to_resume(CommandContext& context,
   if (!context.given().arguments.empty()) {
     return find_session(store, context.given().arguments.front());
   }
+  return pick_session(context, store);
+}
+
+// A person at a terminal may choose the session.
+Result<void> check_resume(CommandContext& context) {
+  const auto& arguments = context.given().arguments;
   const ProcessIo& io = context.io();
-  if (io.signals != nullptr && io.is_in_terminal && context.talk().can_redraw()) {
-    return pick_session(context, store);
+  const bool can_pick = io.signals != nullptr && io.is_in_terminal && context.talk().can_redraw();
+  if (arguments.empty() && !can_pick) {
+    return misuse("which session? perdure resume SES, or @last; perdure sessions lists them");
   }
-  return misuse("which session? perdure resume SES, or @last; perdure sessions lists them");
+  const bool is_read = arguments.size() > 1 && arguments[1] != "-";
+  return is_read && is_blank(arguments[1]) ? misuse("the message is empty") : Result<void>();
 }
 
 Result<std::optional<Message>> input_of(CommandContext& context) {
@@ -62,8 +70,6 @@ Result<std::optional<Message>> input_of(CommandContext& context) {
 
 // What is decided with the command line, before anything runs.
 Result<void> prepare(CommandContext& context, Session& session, bool has_input) {
-  auto budget = dollars_option(context.given(), "budget");
-  if (!budget) return forward(budget);
   // Whoever began it died before its first message was recorded: there is nothing to go on with.
   if (!has_input && session.state().transcript.empty()) {
     return misuse(
@@ -80,8 +86,9 @@ Result<void> prepare(CommandContext& context, Session& session, bool has_input) 
         fmt::format("the session is {}, and takes no message: {} goes on from it",
                     to_string(session.status()), context.command("fork " + session.id().text())));
   }
-  if (!*budget) return {};
-  return session.set_budget(*budget, context.io().user, "said on the command line");
+  const auto budget = budget_option(context.given());
+  if (!budget) return {};
+  return session.set_budget(budget, context.io().user, "said on the command line");
 }
 
 Result<Exit> go_on(CommandContext& context, Store& store, const SessionSummary& row) {
@@ -139,6 +146,7 @@ Command resume_command() {
                        {"perdure resume ses_7k2m \"And order 4712?\"", "with another message"},
                        {"perdure resume ses_7k2m --dry-run", "what would run again"}},
           .schema = "perdure.run/1",
+          .check = check_resume,
           .body = on_store(run_resume)};
 }
 

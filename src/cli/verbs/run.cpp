@@ -59,8 +59,6 @@ Result<Exit> run_run(CommandContext& context) {
   AgentSource source = source_of(context.given(), task.file, context.io().folder);
   auto file = load_agent(source, context.io().environment);
   if (!file) return forward(file);
-  auto budget = dollars_option(context.given(), "budget");
-  if (!budget) return forward(budget);
   auto prompt = prompt_of(context, task);
   if (!prompt) return forward(prompt);
   auto store = context.open_or_make();
@@ -71,8 +69,9 @@ Result<Exit> run_run(CommandContext& context) {
                               .opening = opening_of(*prompt),
                               .tags = context.given().all("tag"),
                               .metadata = with_source("{}", source)};
-  auto begun = (*agent)->begin(
-      {.annotation = annotation, .budget_micros = *budget, .input = user_says(*std::move(prompt))});
+  auto begun = (*agent)->begin({.annotation = annotation,
+                                .budget_micros = budget_option(context.given()),
+                                .input = user_says(*std::move(prompt))});
   if (!begun) return forward(begun);
   context.signals().hold();
   tell_session(context, *begun, *annotation.title);

@@ -85,9 +85,7 @@ Result<Wish> wish_of(CommandContext& context) {
   auto fits = filter_from(given.arguments, context.io().clock->now());
   if (!fits) return forward(fits);
   wish.fits = *std::move(fits);
-  auto limit = number_option(given, "limit", 50);
-  if (!limit) return forward(limit);
-  wish.limit = static_cast<std::size_t>(*limit);
+  wish.limit = static_cast<std::size_t>(number_option(given, "limit", 50));
   const std::string sort = given.find("sort").value_or("updated");
   wish.query.sort = sort_named(sort);
   wish.query.descending = sort != "title";
@@ -195,13 +193,16 @@ Result<void> await_reason(CommandContext& context, Store& store, std::uint64_t s
   return {};
 }
 
+Result<void> check_sessions(CommandContext& context) {
+  const Invocation& given = context.given();
+  if (!given.has("watch") || !given.has("json")) return checked(wish_of(context));
+  return misuse("what is watched never ends, and a document must: say --jsonl");
+}
+
 Result<Exit> run_sessions(CommandContext& context, Store& store) {
   auto wish = wish_of(context);
   if (!wish) return forward(wish);
   const bool watches = context.given().has("watch");
-  if (watches && context.given().has("json")) {
-    return misuse("what is watched never ends, and a document must: say --jsonl");
-  }
   Exit exit = Exit::done;
   std::optional<std::string> last_look;
   do {
@@ -240,7 +241,10 @@ Command sessions_command() {
                    .value = "BY",
                    .summary = "updated (default), created, title, turns or cost",
                    .choices = {"updated", "created", "title", "turns", "cost"}},
-                  {.name = "limit", .value = "N", .summary = "At most so many; 50 by default"},
+                  {.name = "limit",
+                   .value = "N",
+                   .summary = "At most so many; 50 by default",
+                   .takes = Takes::count},
                   {.name = "after",
                    .value = "CURSOR",
                    .summary = "Go on after a list that ended with \"There are more\""},
@@ -251,6 +255,7 @@ Command sessions_command() {
       .fields = {"id", "title", "opening", "state", "status", "wait_reason", "wake_at", "in_doubt",
                  "restored", "tags", "metadata", "parent", "holder", "head", "version", "totals",
                  "moved_to", "created_at", "updated_at"},
+      .check = check_sessions,
       .body = on_store(run_sessions)};
 }
 

@@ -46,7 +46,7 @@ struct Standings {
   std::vector<PendingCall> pending{};
   std::size_t mails = 0;
   bool is_cost_known = false;
-  std::int64_t unconfirmed = 0;
+  std::optional<std::int64_t> unconfirmed{};  // Empty: the state cannot be read.
   bool has_messages = false;
 };
 
@@ -122,7 +122,8 @@ void print_card(CommandContext& context, const Standings& standings) {
        {fmt::format("{} in, {} out, {}{}", grouped(row.tally.tokens_in),
                     grouped(row.tally.tokens_out),
                     cost_words(row.tally.cost_micros, standings.is_cost_known),
-                    unconfirmed_words(standings.unconfirmed))});
+                    standings.unconfirmed ? unconfirmed_words(*standings.unconfirmed)
+                                          : ", unconfirmed cost unknown")});
   fact(context, "created", {context.when(row.created_at)});
   fact(context, "changed", {context.when(row.updated_at)});
   if (standings.mails > 0)
@@ -146,7 +147,8 @@ void write_document(CommandContext& context, const Standings& standings) {
        {"pending",
         json_list(standings.pending, [](const PendingCall& each) { return as_json(each.call); })},
        {"inbox", standings.mails},
-       {"unconfirmed_micros", standings.unconfirmed}});
+       {"unconfirmed_micros",
+        standings.unconfirmed ? Json(*standings.unconfirmed) : Json(nullptr)}});
 }
 
 Result<Exit> run_show(CommandContext& context, Store& store, const SessionSummary& row) {

@@ -26,9 +26,7 @@ class TimelinePrinter {
       : context_(context), store_(store), place_(place) {}
 
   Result<void> run() {
-    auto turn = number_option(context_.given(), "turn", 0);
-    if (!turn) return forward(turn);
-    turn_ = *turn;
+    turn_ = number_option(context_.given(), "turn", 0);
     if (auto laid = lay_out(); !laid) return laid;
     TimelineWalk walk;
     auto read =
@@ -210,21 +208,22 @@ Result<Exit> run_timeline(CommandContext& context, Store& store, const PlaceInSe
 }  // namespace
 
 Command timeline_command() {
-  return {.name = "timeline",
-          .summary = "Show turns, steps and attempts, and how long they took",
-          .details =
-              "On a terminal bars show when each step ran; time in which nothing was under way is "
-              "left out. A bar that ends in ? has no outcome.",
-          .arguments = {point_argument},
-          .options = {{.name = "turn", .value = "N", .summary = "Only this turn"},
-                      {.name = "problems",
-                       .summary = "Only what failed, is in doubt, was lost or damaged"},
-                      {.name = "attempts", .summary = "Every attempt of a call, and who made it"}},
-          .examples = {{"perdure timeline @last --problems", "what went wrong"}},
-          .schema = "perdure.timeline/1",
-          .fields = {"number", "turn", "step", "kind", "what", "state", "effect", "who", "why",
-                     "call", "attempts", "start", "took_ms", "totals", "position"},
-          .body = on_point(run_timeline)};
+  return {
+      .name = "timeline",
+      .summary = "Show turns, steps and attempts, and how long they took",
+      .details =
+          "On a terminal bars show when each step ran; time in which nothing was under way is "
+          "left out. A bar that ends in ? has no outcome.",
+      .arguments = {point_argument},
+      .options =
+          {{.name = "turn", .value = "N", .summary = "Only this turn", .takes = Takes::count},
+           {.name = "problems", .summary = "Only what failed, is in doubt, was lost or damaged"},
+           {.name = "attempts", .summary = "Every attempt of a call, and who made it"}},
+      .examples = {{"perdure timeline @last --problems", "what went wrong"}},
+      .schema = "perdure.timeline/1",
+      .fields = {"number", "turn", "step", "kind", "what", "state", "effect", "who", "why", "call",
+                 "attempts", "start", "took_ms", "totals", "position"},
+      .body = on_point(run_timeline)};
 }
 
 }  // namespace perdure::cli

@@ -85,22 +85,20 @@ Result<void> write_all(const Descriptor& file, const std::string& place, std::st
   return {};
 }
 
+// Its first `size` bytes: what is appended meanwhile is read the next time.
 Result<std::string> read_all(const Descriptor& file, const std::string& place, std::size_t size) {
   if (size > scratch_value_bytes_max) {
     return refuse(place, fmt::format("is longer than a note: {} bytes", scratch_value_bytes_max));
   }
-  std::string bytes(size + 1, '\0');
+  std::string bytes(size, '\0');
   for (std::size_t got = 0; got < bytes.size();) {
     const ssize_t n = ::read(file.get(), bytes.data() + got, bytes.size() - got);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return cannot("read", place);
-    if (n == 0) {
-      bytes.resize(got);
-      return bytes;
-    }
+    if (n == 0) bytes.resize(got);
     got += static_cast<std::size_t>(n);
   }
-  return refuse(place, "was changed a moment ago");
+  return bytes;
 }
 
 // Absent is no error: then it is not open.

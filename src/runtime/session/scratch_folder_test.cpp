@@ -2,12 +2,15 @@
 
 #include "session/scratch_folder.hpp"
 
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -78,6 +81,19 @@ TEST_F(ScratchFolderTest, AReaderSeesAWholeFileOnly) {
   std::string seen;
   reader >> seen;
   EXPECT_EQ(seen, "old");
+}
+
+// Large enough that it grows within most reads.
+TEST_F(ScratchFolderTest, ReadsAFileThatGrowsAsFarAsItIs) {
+  const std::string beginning(std::size_t{1} << 20U, 'a');
+  save(path / "log.txt", beginning);
+  const std::jthread appending([&](const std::stop_token& stop) {
+    std::ofstream log(path / "log.txt", std::ios::app);
+    for (int i = 0; i < 1'000'000 && !stop.stop_requested(); ++i) log << "b" << std::flush;
+  });
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(must(folder->read("log")).text.starts_with(beginning));
+  }
 }
 
 TEST_F(ScratchFolderTest, IsNotHinderedByWhatADeadProcessLeft) {

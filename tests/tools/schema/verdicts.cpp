@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/api/json_schema.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -34,9 +33,9 @@ namespace perdure {
 /// Fails: `invalid_argument` as plain_path, and for a relative path that leads out of the roots and
 /// of the folder.
 [[nodiscard]] Result<std::vector<std::string>> path_names(const std::string& path,
-                                                          const PathPlace& place);
+                                                          const PathArgs& place);
 
-/// By the rules of permissions.hpp.
+/// By the rules of tools.hpp.
 [[nodiscard]] PermitDecision decide_permit(const Permissions& permissions, const Tool& tool,
                                            const PathArgs& path_args, const Json& args);
 

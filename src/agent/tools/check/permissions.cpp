@@ -1,8 +1,6 @@
 // Paths as text, what they are called, and the rules of the header. To match a pattern takes time
 // by the length of path times pattern, whatever the pattern.
 
-#include "perdure/agent/permissions.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -130,7 +128,7 @@ std::optional<std::string> within(const std::string& folder, const std::string& 
   return whole.substr(beginning.size());
 }
 
-std::vector<std::string> names_of_whole(const std::string& whole, const PathPlace& place) {
+std::vector<std::string> names_of_whole(const std::string& whole, const PathArgs& place) {
   std::vector<std::string> names = {whole};
   for (const FileRoot& root : place.roots) {
     const auto inside = within(root.path, whole);
@@ -142,7 +140,7 @@ std::vector<std::string> names_of_whole(const std::string& whole, const PathPlac
   return names;
 }
 
-std::vector<std::string> names_in_roots(const std::string& plain, const PathPlace& place) {
+std::vector<std::string> names_in_roots(const std::string& plain, const PathArgs& place) {
   std::vector<std::string> names = {plain};
   for (const FileRoot& root : place.roots) {
     const auto inside = root.name.empty() ? std::optional(plain) : within(root.name, plain);
@@ -167,7 +165,7 @@ std::vector<FileRoot> named_roots(std::vector<FileRoot> roots) {
   return roots;
 }
 
-Result<std::vector<std::string>> path_names(const std::string& path, const PathPlace& place) {
+Result<std::vector<std::string>> path_names(const std::string& path, const PathArgs& place) {
   const bool is_whole = path.starts_with('/');
   const bool is_in_folder = !is_whole && !place.folder.empty() && !path.empty();
   const auto plain = plain_path(is_in_folder ? joined(place.folder, path) : path);
@@ -242,7 +240,7 @@ GivenPaths paths_in(const Json& args, const PathArgs& path_args) {
   return given;
 }
 
-PermitDecision of_path(const Permissions& rules, const PathPlace& place, const std::string& given,
+PermitDecision of_path(const Permissions& rules, const PathArgs& place, const std::string& given,
                        bool& is_allowed) {
   const auto names = path_names(given, place);
   if (!names) return {Permit::deny, fmt::format("\"{}\": {}", given, names.error().message)};
@@ -271,8 +269,7 @@ PathsDecision by_paths(const Permissions& rules, const PathArgs& path_args, cons
   }
   for (const std::string& path : given.paths) {
     bool is_allowed = false;
-    decision.strictest =
-        stricter(decision.strictest, of_path(rules, path_args.place, path, is_allowed));
+    decision.strictest = stricter(decision.strictest, of_path(rules, path_args, path, is_allowed));
     decision.are_allowed = decision.are_allowed && is_allowed;
   }
   return decision;

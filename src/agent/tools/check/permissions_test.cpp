@@ -1,12 +1,11 @@
-// The rules of permissions.hpp, as a table; and paths as text.
-
-#include "perdure/agent/permissions.hpp"
+// The rules for permissions, as a table; and paths as text.
 
 #include <gtest/gtest.h>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/check/paths.hpp"
@@ -152,18 +151,18 @@ struct Spelling {
   Permit expected;
 };
 
-void expect_spellings(const PathPlace& place, const std::vector<Spelling>& rows) {
+void expect_spellings(PathArgs path_args, const std::vector<Spelling>& rows) {
+  path_args.pointers = {"/path"};
   const Tool tool{.name = "edit", .side_effects = reads};
   for (const auto& [path, pattern, expected] : rows) {
     const Json args(Json::Object{{"path", path}});
-    const auto decision = decide_permit({.paths = {{pattern, deny}}}, tool,
-                                        {.pointers = {"/path"}, .place = place}, args);
+    const auto decision = decide_permit({.paths = {{pattern, deny}}}, tool, path_args, args);
     EXPECT_EQ(to_string(decision.permit), to_string(expected)) << path << " and " << pattern;
   }
 }
 
 TEST(PermissionsTest, NoSpellingOfAPathEvadesARule) {
-  const PathPlace in_a_folder{.folder = "/work/sub", .roots = {{.path = "/work"}}};
+  const PathArgs in_a_folder{.folder = "/work/sub", .roots = {{.path = "/work"}}};
   expect_spellings(in_a_folder, {{"../secret/a", "secret/**", deny},
                                  {"..//secret/./a", "secret/**", deny},
                                  {"/work/secret/a", "secret/**", deny},
@@ -177,18 +176,18 @@ TEST(PermissionsTest, NoSpellingOfAPathEvadesARule) {
                                  {"../../etc/x", "y", deny},
                                  {"/etc/x", "**", allow},
                                  {"/etc/x", "/etc/**", deny}});
-  const PathPlace named{
+  const PathArgs named{
       .folder = "/work/a",
       .roots = {{.name = "a", .path = "/work/a"}, {.name = "b", .path = "/work/b"}}};
   expect_spellings(named, {{"../b/x", "b/x", deny},
                            {"/work/b/x", "b/x", deny},
                            {"x", "b/x", allow},
                            {"x", "a/x", deny}});
-  const PathPlace without_roots{.folder = "/work"};
+  const PathArgs without_roots{.folder = "/work"};
   expect_spellings(without_roots, {{"secret/a", "secret/**", deny},
                                    {"/work/secret/a", "secret/**", deny},
                                    {"../work/secret/a", "secret/**", deny}});
-  const PathPlace of_file_tools{.roots = {{.path = "/work"}}};
+  const PathArgs of_file_tools{.roots = {{.path = "/work"}}};
   expect_spellings(of_file_tools, {{"secret/a", "/work/secret/**", deny},
                                    {"secret/a", "secret/**", deny},
                                    {"../secret/a", "x", deny}});

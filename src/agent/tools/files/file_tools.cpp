@@ -34,7 +34,6 @@
 
 #include "core/api/descriptor.hpp"
 #include "core/api/text.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -174,7 +173,7 @@ class Roots {
       return fail(ErrorCode::invalid_argument, problem);
     }
     Roots roots(std::move(spec));
-    roots.place_.roots = named_roots(roots.spec_.roots);
+    roots.named_roots_ = named_roots(roots.spec_.roots);
     for (auto* patterns : {&roots.spec_.hidden, &roots.spec_.read_only, &roots.spec_.asked}) {
       add_real(*patterns);
     }
@@ -198,14 +197,14 @@ class Roots {
   /// Whether a pattern fits the file of that plain path by any of its names.
   [[nodiscard]] bool fits(const std::string& pattern, const std::string& plain) const {
     if (!pattern.starts_with('/')) return fits_path(pattern, plain);
-    const auto names = path_names(plain, place_);
+    const auto names = path_names(plain, {.roots = named_roots_});
     return !names || std::ranges::any_of(
                          *names, [&](const std::string& name) { return fits_path(pattern, name); });
   }
 
   /// For rules for paths. `otherwise`: what a path that is left out means.
   [[nodiscard]] PathArgs path_args(std::optional<std::string> otherwise) const {
-    return {.pointers = {"/path"}, .otherwise = std::move(otherwise), .place = place_};
+    return {.pointers = {"/path"}, .otherwise = std::move(otherwise), .roots = named_roots_};
   }
 
   // Paths as a model gives them. Each fails with words for the model: `invalid_argument` for a
@@ -300,7 +299,7 @@ class Roots {
   /// Whether one of the patterns fits the file, or a folder above it, by any of its names.
   [[nodiscard]] bool covers(const std::vector<std::string>& patterns,
                             const std::string& plain) const {
-    const auto names = path_names(plain, place_);
+    const auto names = path_names(plain, {.roots = named_roots_});
     return std::ranges::any_of(patterns, [&](const std::string& pattern) {
       if (!pattern.starts_with('/')) return covers_path(pattern, plain);
       return !names || std::ranges::any_of(*names, [&](const std::string& name) {
@@ -336,7 +335,7 @@ class Roots {
   }
 
   FileToolsSpec spec_;
-  PathPlace place_;
+  std::vector<FileRoot> named_roots_;  // As rules for paths name them.
   std::vector<Descriptor> folders_;
 };
 

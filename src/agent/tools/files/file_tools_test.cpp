@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "agent/api/json_schema.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"

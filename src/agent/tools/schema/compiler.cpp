@@ -175,7 +175,14 @@ class Compiler {
                ErrorCode::unsupported);
       }
       std::string_view meant = name;
-      if (is_tuple && name == "items") meant = "prefixItems";
+      if (is_tuple && name == "items") {
+        // The spelling of draft 7. Beside the one of 2020-12 there would be two tuples.
+        if (last.contains("prefixItems")) {
+          refuse(id, name, "is a list beside prefixItems; write one of them");
+          return;
+        }
+        meant = "prefixItems";
+      }
       if (is_tuple && name == "additionalItems")
         meant = "items";  // Without a tuple it says nothing.
       if (!compile_keyword(id, name, find_keyword(meant), value)) {

@@ -1,6 +1,8 @@
 // What each keyword asks of a value, and of its parts. Every step is paid for from one allowance: a
 // schema whose forms multiply ends there, and so does a pattern that backtracks.
 
+#include "agent/api/json_schema.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -17,7 +19,6 @@
 #include <vector>
 
 #include "core/api/json_text.hpp"
-#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "text/pattern.hpp"

@@ -1,6 +1,8 @@
 // JSON Schema: what it says to whoever got it wrong, what it refuses, and that it ends. Its
 // verdicts are compared with ajv's in tests/tools/schema.
 
+#include "agent/api/json_schema.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
@@ -106,6 +108,8 @@ TEST(JsonSchemaTest, RefusesWhatIsNoSchema) {
               HasSubstr("/properties/a/minLength"));
   EXPECT_THAT(refusal(R"({"pattern": "("})"), HasSubstr("missing closing parenthesis"));
   EXPECT_THAT(refusal(R"({"items": 5})"), HasSubstr("/items"));
+  EXPECT_THAT(refusal(R"({"items": [true], "prefixItems": [false]})"), HasSubstr("/items"));
+  EXPECT_THAT(refusal(R"({"prefixItems": [true], "items": [true]})"), HasSubstr("beside"));
   EXPECT_THAT(refusal("5"), HasSubstr("its root"));
 }
 

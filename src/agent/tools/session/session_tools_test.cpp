@@ -12,7 +12,6 @@
 #include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/calls.hpp"

@@ -1,10 +1,5 @@
-// An agent as a file: one YAML that says which model, which prompt, what it may use and do.
-//
-// docs/reference/agent-file.md has every key; docs/reference/agent.schema.json is what a file is
-// checked by. Nothing is guessed: unknown and doubled keys are refused, and so is a word that
-// readers of YAML take for different things (`no`, `010`, `1e3`).
-//
-// What is read is plain data. Paths in it are as they were written, relative to `folder`.
+// An agent file, read: plain data, with paths as they were written, relative to `folder`. Users get
+// the agent made of it (perdure/agent/agent_file.hpp).
 
 #pragma once
 
@@ -20,9 +15,7 @@
 #include <vector>
 
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/permissions.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/secrets.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -102,17 +95,11 @@ using FileReader = std::function<Result<std::string>(const std::filesystem::path
 /// Fails: as parse_agent; `not_found` or `unavailable` if the file itself cannot be read.
 [[nodiscard]] Result<AgentFile> read_agent_file(const std::filesystem::path& path);
 
-/// Where an agent's tools run.
-struct AgentPlace {
-  Environment environment{};      ///< For the key, secrets, and variables that tools are passed.
-  std::string state_folder{};     ///< Of this machine and user.
-  std::string programs_folder{};  ///< As ExecSpec's state folder; empty: the one above.
-  /// Whole paths that no tool for files and no sandboxed command sees, such as the files of the
-  /// store: a tool that writes there could approve its own calls.
-  std::vector<std::string> hidden{};
-};
+/// One of the texts that an agent is made of: its file, a prompt, a script. Of a file that is too
+/// large, one byte more than agent_file_bytes_max.
+/// Fails: `not_found`; `unavailable`, with the reason, for what is no plain file or cannot be read.
+[[nodiscard]] Result<std::string> read_agent_text(const std::filesystem::path& path);
 
-/// The agent of a file, whole: for Agent::start. A key is read when a session is first run.
 /// Fails: as make_toolbox.
 [[nodiscard]] Result<AgentSpec> make_agent_spec(const AgentFile& file, const AgentPlace& place,
                                                 const ModelServices& services);
