@@ -177,6 +177,16 @@ TEST_P(TransferContract, ABlobMustHaveBeenPut) {
   EXPECT_EQ(must(store->upkeep().collect_blobs(1h)).items, 0U);
 }
 
+// Larger than what the hexadecimal digits of a text inside JSON may take on PostgreSQL.
+TEST_P(TransferContract, ALargeBodyArrivesAsItWas) {
+  const std::string bytes((std::size_t{128} << 20) + 1, '\xfe');
+  Source source = guest(CallState::succeeded, Body::from_bytes(bytes));
+  land(source);
+
+  const auto log = must(store->log().read(session_id("guest"), {.limit = 1}));
+  EXPECT_TRUE(log.at(0).body.bytes() == bytes);
+}
+
 TEST_P(TransferContract, WhatCameCanGoBackOnceItsRemainsAreRemoved) {
   Source source = guest(CallState::in_doubt);
   land(source);

@@ -84,6 +84,20 @@ TEST_F(Migrations, AStoreThatNotedNoFunctionsIsOne) {
   EXPECT_EQ(definitions_in(schema.name()), fresh);
 }
 
+TEST_F(Migrations, TablesOfAnotherBuildBetweenReleasesAreRefusedAndLeftAlone) {
+  cluster().execute(
+      fmt::format("UPDATE {}.meta SET value = 'others' WHERE key = 'tables'", schema.name()));
+  age_functions(schema.name());
+  const std::string before = definitions_in(schema.name());
+
+  const auto refused = open_store(schema.location());
+
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, ErrorCode::unsupported);
+  EXPECT_THAT(refused.error().message, HasSubstr("unreleased build"));
+  EXPECT_EQ(definitions_in(schema.name()), before);
+}
+
 TEST_F(Migrations, TakeAStoreToTheNextFormatStepByStep) {
   const auto before = must(open_store(schema.location()));
   const Lease lease = own_session(*before, "session");

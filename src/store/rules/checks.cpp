@@ -342,14 +342,15 @@ bool is_settled_end(Status status) {
   return status == Status::completed || status == Status::failed;
 }
 
+bool begins(const Batch& batch) {
+  return !batch.children.empty() || std::ranges::any_of(batch.calls, [](const CallChange& change) {
+    return !std::holds_alternative<Settle>(change);
+  });
+}
+
 Result<void> check_begins(const Batch& batch, Status before) {
   const Status after = batch.status ? batch.status->status : before;
-  if (!has_ended(after)) return {};
-  const bool begins =
-      !batch.children.empty() || std::ranges::any_of(batch.calls, [](const CallChange& change) {
-        return !std::holds_alternative<Settle>(change);
-      });
-  if (!begins) return {};
+  if (!has_ended(after) || !begins(batch)) return {};
   return fail(ErrorCode::conflict,
               fmt::format("the session is {}: it begins no call and no child; reopen it first",
                           to_string(after)));

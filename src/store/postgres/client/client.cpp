@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <expected>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -112,10 +115,35 @@ namespace {
 // A group is held up by its slowest member, and held in memory as a whole.
 constexpr std::size_t group_count_max = 128;
 constexpr std::size_t group_bytes_max = std::size_t{8} << 20;
-// Each refused one costs the others another try; beyond these they are better off alone.
-constexpr std::size_t refused_max = 3;
+// Fewer commits than these are not worth a second transaction beside the first.
+constexpr std::size_t second_min = 8;
+
+constexpr std::uint8_t refused = 2;
+constexpr std::size_t sqlstate_bytes = 5;
+constexpr std::string_view commit_sql = "SELECT perdure.commit($1, $2, $3)";
+constexpr std::string_view commit_each_sql = "SELECT perdure.commit_each($1, $2, $3)";
 
 }  // namespace
+
+std::string_view AnswerReader::take(std::size_t count) {
+  const std::string_view part = bytes_.substr(0, count);
+  bytes_.remove_prefix(part.size());
+  return part;
+}
+
+std::uint64_t AnswerReader::number() {
+  std::uint64_t number = 0;
+  for (const char byte : take(sizeof number)) {
+    number = number << 8 | static_cast<std::uint8_t>(byte);
+  }
+  return number;
+}
+
+Digest AnswerReader::digest() {
+  Digest digest{};
+  std::ranges::copy(take(digest.size()), digest.begin());
+  return digest;
+}
 
 Result<std::string> Committer::commit(Commission what, Sync sync) {
   Request request{.what = std::move(what), .sync = sync, .attempts = Attempts(patience_)};
@@ -125,27 +153,48 @@ Result<std::string> Committer::commit(Commission what, Sync sync) {
 }
 
 void Committer::submit(Request& request) {
+  {
+    const std::scoped_lock lock(mutex_);
+    queue_.push_back(&request);
+    call_leader();
+  }
+  if (request.turn.wait() == Turn::Call::done) return;
   std::unique_lock lock(mutex_);
-  queue_.push_back(&request);
-  changed_.wait(lock,
-                [&] { return request.is_done || (!is_under_way_ && queue_.front() == &request); });
-  if (request.is_done) return;
   Group group = take_group();
-  is_under_way_ = true;
+  const std::size_t size = group.size();
+  has_leader_ = false;
+  ++groups_;
+  under_way_ += size;
+  call_leader();
   lock.unlock();
   process(group);
   lock.lock();
-  is_under_way_ = false;
-  for (Request* member : group) member->is_done = true;
-  changed_.notify_all();
+  --groups_;
+  under_way_ -= size;
+  call_leader();
+  lock.unlock();
+  for (Request* member : group) {
+    if (member != &request) member->turn.call(Turn::Call::done);
+  }
+}
+
+void Committer::call_leader() {
+  if (has_leader_ || queue_.empty() || groups_ == groups_max_) return;
+  if (groups_ > 0 && queue_.size() < std::max(under_way_, second_min)) return;
+  has_leader_ = true;
+  queue_.front()->turn.call(Turn::Call::lead);
 }
 
 Committer::Group Committer::take_group() {
+  const std::size_t all = queue_.size() + under_way_;
+  const bool is_shared = groups_max_ > 1 && all >= 2 * second_min;
+  const std::size_t count_max =
+      is_shared ? std::min((all + 1) / 2, group_count_max) : group_count_max;
   std::size_t bytes = 0;
   std::size_t count = 0;
   auto end = queue_.begin();
-  for (; end != queue_.end() && count < group_count_max; ++end, ++count) {
-    bytes += (*end)->what.params.bytes();
+  for (; end != queue_.end() && count < count_max; ++end, ++count) {
+    bytes += (*end)->what.batch.size();
     if (count > 0 && bytes > group_bytes_max) break;
   }
   Group group;
@@ -153,9 +202,32 @@ Committer::Group Committer::take_group() {
   return group;
 }
 
-void Committer::process(Group& group) try {
-  group.sort([](const Request* a, const Request* b) { return a->what.session < b->what.session; });
+void Committer::process(Group& group) {
+  const auto session_of = [](const Request* request) { return request->what.session; };
+  group.sort([&](const Request* a, const Request* b) { return session_of(a) < session_of(b); });
+  Group apart;
+  for (auto one = std::next(group.begin()); one != group.end();) {
+    const auto next = std::next(one);
+    if (session_of(*one) == session_of(*std::prev(one))) apart.splice(apart.end(), group, one);
+    one = next;
+  }
   commit_together(group);
+  group.splice(group.end(), apart);
+}
+
+void Committer::commit_together(const Group& group) try {
+  try {
+    send_while_away(group, commit_sql);
+  } catch (const PgError& error) {
+    if (error.may_be_repeated() || group.size() == 1) throw;
+    send_while_away(group, commit_each_sql);
+  }
+} catch (const PgError& error) {
+  for (Request* request : group) {
+    request->attempts.note(error);
+    if (error.may_be_repeated()) continue;
+    request->result = std::unexpected(request->attempts.give_up(error));
+  }
 } catch (const std::exception& error) {
   // No memory, and it is not known what was sent.
   for (Request* request : group) {
@@ -163,86 +235,71 @@ void Committer::process(Group& group) try {
   }
 }
 
-void Committer::commit_together(Group& group) {
-  for (std::size_t refused = 0; refused <= refused_max && !group.empty(); ++refused) {
-    try {
-      const auto refusal = send_while_away(group);
-      if (!refusal) return;
-      Request& one = **refusal->member;
-      if (group.size() == 1) one.result = std::unexpected(one.attempts.give_up(refusal->error));
-      group.erase(refusal->member);
-      set_apart(one);
-    } catch (const PgError& error) {
-      for (Request* request : group) request->attempts.note(error);
-      return;
-    }
-  }
-}
-
-void Committer::set_apart(Request& request) {
-  const std::scoped_lock lock(mutex_);
-  request.is_done = true;
-  changed_.notify_all();
-}
-
 // All wait together: nothing can be done for one of them.
-std::optional<Committer::Refusal> Committer::send_while_away(const Group& group) {
+void Committer::send_while_away(const Group& group, std::string_view sql) {
   for (;;) {
     try {
-      return send(group, false);
+      return send(group, sql, false);
     } catch (const PgError& error) {
       if (!error.is_away()) throw;
       if (!group.front()->attempts.after(error)) continue;
       for (Request* request : group) {
         request->result = std::unexpected(request->attempts.give_up(error));
       }
-      return std::nullopt;
+      return;
     }
   }
 }
 
 void Committer::commit_alone(Request& request) {
-  const Group alone{&request};
   while (!request.result) {
     try {
-      const auto refusal = send(alone, true);
-      if (refusal) request.result = std::unexpected(request.attempts.give_up(refusal->error));
+      send({&request}, commit_sql, true);
     } catch (const PgError& error) {
       if (auto last = request.attempts.after(error)) request.result = std::unexpected(*last);
     }
   }
 }
 
-std::optional<Committer::Refusal> Committer::send(const Group& group, bool is_repeated) {
+void Committer::send(const Group& group, std::string_view sql, bool is_repeated) {
   const bool is_later =
       std::ranges::all_of(group, [](const Request* one) { return one->sync == Sync::later; });
-  std::vector<Statement> statements;
-  statements.reserve(group.size());
-  for (Request* one : group) {
-    one->what.params.set_last(is_repeated, is_later);
-    statements.push_back({one->what.sql, &one->what.params});
-  }
-  const Pool::Loan connection = pool_.borrow(group.front()->attempts.deadline());
-  std::vector<Answer> answers = connection->pipeline(statements);
-  auto member = group.begin();
-  for (const Answer& answer : answers) {
-    const auto* error = std::get_if<PgError>(&answer);
-    if (error != nullptr && !error->is_undone()) {
-      if (error->may_be_repeated()) throw PgError(*error);
-      return Refusal{member, *error};
+  std::vector<std::int64_t> examined;
+  std::vector<std::string_view> batches;
+  for (const Request* one : group) {
+    batches.emplace_back(one->what.batch);
+    if (is_repeated || one->what.is_examined) {
+      examined.push_back(static_cast<std::int64_t>(batches.size()));
     }
-    ++member;
   }
+  const std::string joined = batches.size() > 1 ? joined_arrays(batches) : std::string();
+  Params params = Params::of(!is_later, examined);
+  params.add_records(batches.size() > 1 ? std::string_view(joined) : batches.front());
+  const Pool::Loan connection = pool_.borrow(group.front()->attempts.deadline());
+  Rows rows = connection->query(sql, params);
   const auto is_doubtful = [](const Request* r) { return r->attempts.may_have_happened(); };
   if (!is_later && std::ranges::any_of(group, is_doubtful)) connection->await_durability();
   ++transactions_;
-  member = group.begin();
-  for (Answer& answer : answers) {
-    auto& rows = std::get<Rows>(answer);
-    rows.next();
-    (*member++)->result = rows.string(0);
+  rows.next();
+  const std::vector<std::string_view> answers = rows.array(0);
+  auto answer = answers.begin();
+  for (Request* request : group) {
+    deliver(*request, *answer++);
   }
-  return std::nullopt;
+}
+
+// One that was refused for now, because of others, is to be sent alone.
+void Committer::deliver(Request& request, std::string_view answer) {
+  AnswerReader reader(answer);
+  if (reader.byte() != refused) {
+    request.result = std::string(answer);
+    return;
+  }
+  PgError::Words words{.sqlstate = std::string(reader.take(sqlstate_bytes))};
+  words.message = reader.take(reader.number());
+  words.subject = reader.rest();
+  const PgError error(std::move(words));
+  if (!error.may_be_repeated()) request.result = std::unexpected(request.attempts.give_up(error));
 }
 
 std::size_t Committer::waiting() const {

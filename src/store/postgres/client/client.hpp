@@ -22,6 +22,7 @@
 
 #include "core/api/own_process.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -35,32 +36,50 @@ namespace perdure::postgres {
 // Group commit: commits that wait at the same time share one transaction, one round trip and one
 // sync.
 //
-// Led by the callers themselves, as in the SQLite backend (sqlite/engine/writer.hpp): while one group
-// is under way, the others queue; then the first of them sends all that waits as one pipeline, and
-// gives each its answer when the sync was answered. They are sorted by session, so that two processes
-// lock the same rows in the same order.
+// Led by the callers themselves, as in the SQLite backend (sqlite/engine/writer.hpp): the first in the
+// queue sends all that waits to one call of perdure.commit (sql/commit.sql), and gives each its answer. They
+// are sorted by session, so that two processes lock the same rows in the same order, and no two of one
+// group are of the same session.
 //
-// A transaction has no savepoints here: one commit that is refused undoes the others with it. Then
-// it is set apart and the others are sent again. It may have been refused because of what another
-// one of the group did, so it is sent again too, alone, by its own thread, and that answer counts.
+// Two groups may be under way, so that the server works on one while the callers of the other prepare their
+// next commits. The second one is half of all, and sets out when as many wait as are under way: those who
+// come back first do not set out alone each time.
+//
+// One commit that is refused undoes the others with it. Then the group is sent again, to perdure.commit_each,
+// which undoes only what it refuses.
 
-/// One repeatable statement that returns one value.
+/// A batch to commit.
 struct Commission {
-  /// Of those in one transaction, who comes first by this is first.
   std::string_view session;
-  std::string_view sql;
-  /// The last two, booleans, are the committer's: whether an earlier attempt may have happened, so that
-  /// the server looks for it first; whether the transaction may reach the disk later.
-  Params params;
+  std::string batch;         ///< As an array of one perdure.new_batch.
+  bool is_examined = false;  ///< What speaks against it is looked for before it is tried.
+};
+
+/// Reads the answer to a batch, from its beginning on.
+class AnswerReader {
+ public:
+  explicit AnswerReader(std::string_view bytes) : bytes_(bytes) {}
+
+  /// 0: it was committed, 1: it had been before; a receipt follows. 2: it was refused.
+  std::uint8_t byte() { return static_cast<std::uint8_t>(take(1).front()); }
+  std::uint64_t number();
+  Digest digest();
+  std::string_view take(std::size_t count);
+  std::string_view rest() { return take(bytes_.size()); }
+
+ private:
+  std::string_view bytes_;
 };
 
 class Committer {
  public:
-  /// `patience`: how long a commit is repeated while it is not answered.
-  Committer(Pool& pool, Duration patience) : pool_(pool), patience_(patience) {}
+  /// `patience`: how long a commit is repeated while it is not answered. `groups_max`: how many may be
+  /// under way at once.
+  Committer(Pool& pool, Duration patience, std::size_t groups_max = 2)
+      : pool_(pool), patience_(patience), groups_max_(groups_max) {}
 
-  /// Runs it in a transaction that others may share, and returns its value, as bytes. The transaction
-  /// may reach the disk later only if every member of the group allows it.
+  /// Commits it in a transaction that others may share, and returns its answer: a receipt. The
+  /// transaction may reach the disk later only if every member of the group allows it.
   [[nodiscard]] Result<std::string> commit(Commission what, Sync sync);
 
   /// In the queue at this moment.
@@ -69,43 +88,66 @@ class Committer {
   [[nodiscard]] std::uint64_t transactions() const { return transactions_; }
 
  private:
+  /// What a caller in the queue waits for. Each has a lock of its own: where all share one, those that are
+  /// woken meet at it again.
+  class Turn {
+   public:
+    /// `done`: by its group. Without a result it is to be sent alone.
+    enum class Call : std::uint8_t { none, lead, done };
+
+    [[nodiscard]] Call wait() {
+      std::unique_lock lock(mutex_);
+      called_.wait(lock, [this] { return call_ != Call::none; });
+      return call_;
+    }
+    /// The one that waits may be gone when this returns.
+    void call(Call call) {
+      const std::scoped_lock lock(mutex_);
+      call_ = call;
+      called_.notify_one();
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable called_;
+    Call call_ = Call::none;
+  };
+
   /// One caller's commit, on that caller's stack until it is answered.
   struct Request {
     Commission what;
     Sync sync;
     Attempts attempts;
     std::optional<Result<std::string>> result{};
-    bool is_done = false;  ///< By its group. Without a result it is to be sent alone.
+    Turn turn{};
   };
   /// Moved from list to list without any memory.
   using Group = std::list<Request*>;
 
-  /// The server's no to a member, after which none of the group happened.
-  struct Refusal {
-    Group::const_iterator member;
-    PgError error;
-  };
-
   void submit(Request& request);
+  /// Lets the first in the queue lead it if it is time.
+  void call_leader();
   /// As much of the queue as one transaction should hold.
   [[nodiscard]] Group take_group();
   void process(Group& group);
-  /// Who has no result after it, or was refused and is not in the group any more, is to be sent alone.
-  void commit_together(Group& group);
-  void set_apart(Request& request);
-  [[nodiscard]] std::optional<Refusal> send_while_away(const Group& group);
+  /// Who has no result after it is to be sent alone.
+  void commit_together(const Group& group);
+  void send_while_away(const Group& group, std::string_view sql);
   void commit_alone(Request& request);
-  /// One try. Throws what may be repeated; no member has a result then.
-  [[nodiscard]] std::optional<Refusal> send(const Group& group, bool is_repeated);
+  /// One try. Throws if it failed as a whole: no member has a result then.
+  void send(const Group& group, std::string_view sql, bool is_repeated);
+  static void deliver(Request& request, std::string_view answer);
 
   Pool& pool_;
   const Duration patience_;
+  const std::size_t groups_max_;
   std::atomic<std::uint64_t> transactions_ = 0;
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
   Group queue_;
-  bool is_under_way_ = false;
+  bool has_leader_ = false;    ///< The first in the queue is about to lead it.
+  std::size_t groups_ = 0;     ///< Under way.
+  std::size_t under_way_ = 0;  ///< Their members.
 };
 
 /// Thread safety: any thread at any time.
@@ -153,8 +195,8 @@ class Client {
   /// The same for several statements in one transaction.
   [[nodiscard]] Result<void> write_all(std::span<const Statement> statements);
 
-  /// Runs a statement that may be repeated, in a transaction that it may share with others
-  /// (committer.hpp). Returns its one value. Fails: as write.
+  /// Commits a batch, in a transaction that it may share with others. Returns its answer. Fails: as
+  /// write.
   [[nodiscard]] Result<std::string> commit(Commission what, Sync sync);
 
   /// A connection for one who stays on it, such as a listener. One try.

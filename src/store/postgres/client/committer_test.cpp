@@ -8,6 +8,7 @@
 #include <future>
 #include <gtest/gtest.h>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -21,17 +22,24 @@
 #include "postgres/client/client.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
+#include "postgres/upkeep/schema.hpp"
 
 namespace perdure::postgres {
 namespace {
 
 constexpr Duration committer_wait = std::chrono::minutes(5);
 
-/// Notes a batch down, and answers with its name. Both must outlive it.
+/// Of a batch that the server answers with its name, which must outlive this.
 Commission commission_to(const std::string& batch, const std::string& body = {}) {
-  return {.session = batch,
-          .sql = "SELECT perdure.act($1, $2, $3, $4)",
-          .params = Params::of(batch, body, false, false)};
+  const Params row = Params::of(batch, body);
+  return {.session = batch, .batch = array_of_records({&row, 1})};
+}
+
+/// The store's own, in this schema.
+std::string commit_each(const std::string& schema) {
+  const std::string_view all = own_scripts().functions;
+  const std::size_t begin = all.find("CREATE FUNCTION perdure.commit_each(");
+  return in_schema(all.substr(begin, all.find("END $$;", begin) + 7 - begin), schema);
 }
 
 std::uint16_t cluster_port() {
@@ -47,13 +55,17 @@ class CommitterTest : public testing::Test {
     cluster().execute(fmt::format(
         "CREATE SCHEMA {0}; CREATE SEQUENCE {0}.sent;"
         "CREATE TABLE {0}.did (batch text PRIMARY KEY, later boolean, tx bigint, nth bigint);"
-        "CREATE FUNCTION {0}.act(p_batch text, p_body text, p_repeated boolean, p_later boolean) "
-        "RETURNS text LANGUAGE plpgsql AS $$BEGIN "
-        "IF p_batch LIKE '%bad%' THEN RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = p_batch, "
-        "DETAIL = ''; END IF; "
-        "INSERT INTO {0}.did VALUES (p_batch, p_later, txid_current(), nextval('{0}.sent')) "
-        "ON CONFLICT DO NOTHING; RETURN p_batch; END$$;",
+        "CREATE TYPE {0}.new_batch AS (batch text, body text);"
+        "CREATE FUNCTION {0}.commit(p_sync boolean, p_examine bigint[], p_batches {0}.new_batch[]) "
+        "RETURNS bytea[] LANGUAGE plpgsql AS $$DECLARE b {0}.new_batch; v bytea[]; BEGIN "
+        "FOREACH b IN ARRAY p_batches LOOP "
+        "IF b.batch LIKE '%bad%' THEN RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = b.batch, "
+        "DETAIL = 'why'; END IF; "
+        "INSERT INTO {0}.did VALUES (b.batch, NOT p_sync, txid_current(), nextval('{0}.sent')) "
+        "ON CONFLICT DO NOTHING; v := v || ('\\x00' || convert_to(b.batch, 'UTF8')); "
+        "END LOOP; RETURN v; END$$;",
         schema.name()));
+    cluster().execute(commit_each(schema.name()));
   }
   ~CommitterTest() override { proxy.go_on(); }
 
@@ -73,7 +85,7 @@ class CommitterTest : public testing::Test {
   }
   /// A commit that is on its way and stays there until `proxy.go_on()`.
   Outcome hold_one() {
-    proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = "act("});
+    proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = "commit("});
     auto outcome = std::async(std::launch::async, [this] { return commit("held"); });
     EXPECT_TRUE(proxy.wait_for_plans());
     return outcome;
@@ -86,7 +98,7 @@ class CommitterTest : public testing::Test {
                                       proxy.port(), schema.name()))
                 .value(),
             counters};
-  Committer committer{pool, committer_wait};
+  Committer committer{pool, committer_wait, 1};
 };
 
 TEST_F(CommitterTest, ALoneCommitIsOneRoundTrip) {
@@ -126,6 +138,7 @@ TEST_F(CommitterTest, ARefusedOneDoesNotTakeOthersWithIt) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::conflict);
   EXPECT_EQ(refused.error().message, "bad");
+  EXPECT_EQ(refused.error().subject, "why");
   EXPECT_EQ(ask("count(*)"), "3");
   EXPECT_EQ(ask("count(DISTINCT tx)"), "2");
 }
@@ -155,10 +168,43 @@ TEST_F(CommitterTest, EachHasItsOwnAnswer) {
   auto first = begin("a");
   auto second = begin("b");
   proxy.go_on();
-  EXPECT_EQ(held.get().value(), "held");
-  EXPECT_EQ(first.get().value(), "a");
-  EXPECT_EQ(second.get().value(), "b");
-  EXPECT_EQ(third.get().value(), "c");
+  EXPECT_EQ(held.get().value().substr(1), "held");
+  EXPECT_EQ(first.get().value().substr(1), "a");
+  EXPECT_EQ(second.get().value().substr(1), "b");
+  EXPECT_EQ(third.get().value().substr(1), "c");
+}
+
+TEST_F(CommitterTest, TwoOfOneSessionAreNotInOneGroup) {
+  auto held = hold_one();
+  auto first = begin("a");
+  auto second = begin("a");
+  auto other = begin("b");
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
+  EXPECT_TRUE(first.get());
+  EXPECT_TRUE(second.get());
+  EXPECT_TRUE(other.get());
+  EXPECT_EQ(committer.transactions(), 3U);
+}
+
+TEST_F(CommitterTest, ASecondGroupOfEnoughSetsOutBeforeTheFirstIsAnswered) {
+  Committer both(pool, committer_wait);
+  proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = "commit("});
+  auto held =
+      std::async(std::launch::async, [&] { return both.commit(commission_to("held"), Sync::now); });
+  EXPECT_TRUE(proxy.wait_for_plans());
+  const std::vector<std::string> names{"a", "b", "c", "d", "e", "f", "g", "h"};
+  std::vector<Outcome> others;
+  others.reserve(names.size());
+  for (const std::string& name : names) {
+    others.push_back(std::async(std::launch::async, [&both, &name] {
+      return both.commit(commission_to(name), Sync::now);
+    }));
+  }
+  for (Outcome& one : others) EXPECT_TRUE(one.get());
+  EXPECT_EQ(both.transactions(), 1U);
+  proxy.go_on();
+  EXPECT_TRUE(held.get());
 }
 
 TEST_F(CommitterTest, AGroupWhoseConnectionIsCutHappensOnceWhereverThatIs) {
@@ -168,7 +214,7 @@ TEST_F(CommitterTest, AGroupWhoseConnectionIsCutHappensOnceWhereverThatIs) {
     std::vector<Outcome> others;
     others.reserve(3);
     for (int i = 0; i < 3; ++i) others.push_back(begin(fmt::format("batch{}", n++)));
-    proxy.plan({.at = place, .of = "act("});
+    proxy.plan({.at = place, .of = "commit("});
     proxy.go_on();
     EXPECT_TRUE(held.get());
     for (Outcome& one : others) {

@@ -128,14 +128,33 @@ std::string in_schema(std::string_view sql, std::string_view schema) {
 }
 
 // The width of a value says which whole number it is.
-std::int64_t Rows::integer(int column) const {
-  const std::string_view bytes = text(column);
+namespace {
+
+std::int64_t number_in(std::string_view bytes) {
   if (bytes.empty()) return 0;
   // Widened with the sign of its first bit.
   const bool is_negative = (static_cast<std::uint8_t>(bytes.front()) & 0x80) != 0;
   std::uint64_t bits = is_negative ? ~std::uint64_t{0} : 0;
   for (const char byte : bytes) bits = bits << 8 | static_cast<std::uint8_t>(byte);
   return static_cast<std::int64_t>(bits);
+}
+
+}  // namespace
+
+std::int64_t Rows::integer(int column) const { return number_in(text(column)); }
+
+// Of an array with one dimension, after its head come the elements, each behind its length.
+std::vector<std::string_view> Rows::array(int column) const {
+  constexpr std::size_t length_bytes = 4;
+  std::vector<std::string_view> elements;
+  std::string_view rest = text(column);
+  rest.remove_prefix(std::min(rest.size(), array_head_bytes));
+  while (rest.size() >= length_bytes) {
+    const auto length = static_cast<std::size_t>(number_in(rest.substr(0, length_bytes)));
+    elements.push_back(rest.substr(length_bytes, length));
+    rest.remove_prefix(length_bytes + elements.back().size());
+  }
+  return elements;
 }
 
 Digest Rows::digest(int column) const {

@@ -62,6 +62,8 @@ class Rows {
   [[nodiscard]] bool is_null(int column) const {
     return PQgetisnull(result_.get(), row_, column) != 0;
   }
+  /// Of an array of texts or bytes. Valid as long as text().
+  [[nodiscard]] std::vector<std::string_view> array(int column) const;
   /// Zeros where the bytes end early.
   [[nodiscard]] Digest digest(int column) const;
   [[nodiscard]] Timestamp time(int column) const { return Timestamp(Duration(integer(column))); }

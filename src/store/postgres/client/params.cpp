@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <libpq-fe.h>
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,15 +25,32 @@ void append_number(std::string& to, Number number) {
   }
 }
 
-// The protocol counts in 31 bits; the server takes no value above 1 GB anyway.
+// The server takes no message of 1 GiB, and answers one by ending the connection. What else is in it is
+// small.
+constexpr std::size_t value_bytes_max = (std::size_t{1} << 30) - (std::size_t{1} << 20);
+
 int checked_length(std::size_t bytes) {
-  if (bytes > std::numeric_limits<std::int32_t>::max()) {
-    throw PgError({"54000", "a value of more than 2 GiB does not fit into a PostgreSQL store", {}});
+  if (bytes > value_bytes_max) {
+    throw PgError({"54000", "more than 1 GiB at once does not fit into a PostgreSQL store", {}});
   }
   return static_cast<int>(bytes);
 }
 
+/// Within an array: its own length, the number of fields, and of each the type, length and bytes.
+std::size_t record_bytes(const Params& record) {
+  return 2 * sizeof(std::int32_t) * (1 + record.types().size()) + record.bytes();
+}
+
 }  // namespace
+
+void append_array_head(std::string& to, Type element, std::size_t count) {
+  append_number<std::int32_t>(to, count == 0 ? 0 : 1);  // Dimensions.
+  append_number<std::int32_t>(to, 1);                   // There may be nulls.
+  append_number<std::uint32_t>(to, static_cast<Oid>(element));
+  if (count == 0) return;
+  append_number<std::int32_t>(to, checked_length(count));
+  append_number<std::int32_t>(to, 1);  // The first index.
+}
 
 BytesView bytes_view(const Digest& digest) {
   return {{reinterpret_cast<const char*>(digest.data()), digest.size()}};
@@ -98,15 +114,6 @@ Type Params::array_of(Type element) {
   return element == Type::bytea ? Type::bytea_array : Type::bigint_array;
 }
 
-void Params::append_array_head(Type element, std::size_t count) {
-  append_number<std::int32_t>(own_, count == 0 ? 0 : 1);  // Dimensions.
-  append_number<std::int32_t>(own_, 1);                   // There may be nulls.
-  append_number<std::uint32_t>(own_, static_cast<Oid>(element));
-  if (count == 0) return;
-  append_number<std::int32_t>(own_, checked_length(count));
-  append_number<std::int32_t>(own_, 1);  // The first index.
-}
-
 void Params::append(std::string_view bytes) {
   append_number<std::int32_t>(own_, checked_length(bytes.size()));
   own_ += bytes;
@@ -119,35 +126,37 @@ void Params::append(std::int64_t value) {
 
 void Params::append_null() { append_number<std::int32_t>(own_, -1); }
 
+void Params::append_record_to(std::string& array) const {
+  append_number<std::int32_t>(array, checked_length(record_bytes(*this) - sizeof(std::int32_t)));
+  append_number<std::int32_t>(array, count());
+  for (std::size_t i = 0; i < types_.size(); ++i) {
+    append_number<std::uint32_t>(array, types_[i]);
+    const char* const field = value(i);
+    append_number<std::int32_t>(array, field == nullptr ? -1 : lengths_[i]);
+    if (field != nullptr) array.append(field, static_cast<std::size_t>(lengths_[i]));
+  }
+}
+
 // The server takes our word for the elements' type only where that is a built-in one.
-Params& Params::add_records(std::span<const Params> records) {
-  constexpr std::size_t array_head_bytes = 20;
-  constexpr std::size_t record_head_bytes = 8;
-  constexpr std::size_t field_head_bytes = 8;
-  const std::size_t offset = own_.size();
+std::string array_of_records(std::span<const Params> records) {
+  std::string array;
   // Room at once: the bodies of a batch may be large.
-  std::size_t room = offset + array_head_bytes;
-  for (const Params& record : records) {
-    room += record_head_bytes + record.types_.size() * field_head_bytes + record.bytes_;
-  }
-  own_.reserve(room);
-  append_array_head(Type::record, records.size());
-  for (const Params& record : records) {
-    const std::size_t fields = record.types_.size();
-    append_number<std::int32_t>(
-        own_, checked_length(sizeof(std::int32_t) + fields * field_head_bytes + record.bytes_));
-    append_number<std::int32_t>(own_, record.count());
-    for (std::size_t i = 0; i < fields; ++i) {
-      append_number<std::uint32_t>(own_, record.types_[i]);
-      const char* const field = record.value(i);
-      if (field == nullptr) {
-        append_null();
-      } else {
-        append(std::string_view(field, static_cast<std::size_t>(record.lengths_[i])));
-      }
-    }
-  }
-  return add_own(Type::inferred, offset);
+  std::size_t room = array_head_bytes;
+  for (const Params& record : records) room += record_bytes(record);
+  array.reserve(static_cast<std::size_t>(checked_length(room)));
+  append_array_head(array, Type::record, records.size());
+  for (const Params& record : records) record.append_record_to(array);
+  return array;
+}
+
+std::string joined_arrays(std::span<const std::string_view> arrays) {
+  std::string joined;
+  std::size_t room = array_head_bytes;
+  for (const std::string_view array : arrays) room += array.size();
+  joined.reserve(room);
+  append_array_head(joined, Type::record, arrays.size());
+  for (const std::string_view array : arrays) joined += array.substr(array_head_bytes);
+  return joined;
 }
 
 }  // namespace perdure::postgres

@@ -58,6 +58,10 @@ inline constexpr Type type_of<BytesView> = Type::bytea;
 template <>
 inline constexpr Type type_of<Digest> = Type::bytea;
 
+/// The beginning of an array in its binary form: of this many bytes, unless it is empty.
+inline constexpr std::size_t array_head_bytes = 20;
+void append_array_head(std::string& to, Type element, std::size_t count);
+
 class Params {
  public:
   Params() = default;
@@ -107,14 +111,8 @@ class Params {
   Params& add(const std::vector<T>& values) {
     return add(std::span<const T>(values));
   }
-  /// An array of a type that we made ourselves: of each its fields in their order, of its exact type.
-  Params& add_records(std::span<const Params> records);
-
-  /// The last two values, booleans, become these.
-  void set_last(bool before, bool last) {
-    own_[own_.size() - 2] = before ? '\1' : '\0';
-    own_.back() = last ? '\1' : '\0';
-  }
+  /// An array as array_of_records() or joined_arrays() wrote it.
+  Params& add_records(std::string_view array) { return add_view(Type::inferred, array); }
 
   [[nodiscard]] int count() const { return static_cast<int>(types_.size()); }
   [[nodiscard]] const std::vector<Oid>& types() const { return types_; }
@@ -123,6 +121,8 @@ class Params {
   [[nodiscard]] const char* value(std::size_t index) const;
   /// Of all values together.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  /// The fields of a composite value, each with its type, as it is within an array.
+  void append_record_to(std::string& array) const;
 
  private:
   /// Where a value is: outside, or in `own_` from `offset`.
@@ -148,12 +148,11 @@ class Params {
   template <class Write>
   Params& add_array(Type element, std::size_t count, Write write) {
     const std::size_t offset = own_.size();
-    append_array_head(element, count);
+    append_array_head(own_, element, count);
     write();
     return add_own(array_of(element), offset);
   }
   static Type array_of(Type element);
-  void append_array_head(Type element, std::size_t count);
   /// One element: its length and its bytes.
   void append(std::string_view bytes);
   void append(BytesView value) { append(value.bytes); }
@@ -171,5 +170,10 @@ class Params {
   std::string own_;
   std::size_t bytes_ = 0;
 };
+
+/// An array of a composite type of ours: of each its fields in their order, of its exact type.
+[[nodiscard]] std::string array_of_records(std::span<const Params> records);
+/// Several such arrays of one record as one array.
+[[nodiscard]] std::string joined_arrays(std::span<const std::string_view> arrays);
 
 }  // namespace perdure::postgres

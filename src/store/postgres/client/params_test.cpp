@@ -127,9 +127,15 @@ TEST_F(ParamsTest, RecordsAreReadAsTypesOfOurOwn) {
   Params empty;
   empty.add_null(Type::bigint).add_null(Type::smallint).add(""sv).add_null(Type::bytea);
 
-  EXPECT_EQ(written("SELECT pg_temp.all($1)", Params().add_records(std::vector{full, empty})),
-            R"x({"(-7,3,a,\"\\\\x00ff\")","(,,\"\",)"})x");
-  EXPECT_EQ(written("SELECT pg_temp.all($1)", Params().add_records({})), "{}");
+  const auto read = [&](const std::string& array) {
+    return written("SELECT pg_temp.all($1)", Params().add_records(array));
+  };
+  const std::string one = array_of_records({&full, 1});
+  const std::string other = array_of_records({&empty, 1});
+  constexpr auto both = R"x({"(-7,3,a,\"\\\\x00ff\")","(,,\"\",)"})x";
+  EXPECT_EQ(read(array_of_records(std::vector{full, empty})), both);
+  EXPECT_EQ(read(joined_arrays(std::vector<std::string_view>{one, other})), both);
+  EXPECT_EQ(read(array_of_records({})), "{}");
 }
 
 TEST_F(ParamsTest, LargeBytesAreNotCopied) {

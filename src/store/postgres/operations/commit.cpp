@@ -4,7 +4,6 @@
 // Everything that can be computed without the server is, by the caller's own thread: hashes of bodies,
 // totals, and what the seal is the hash of, except for the commit's time, which is the server's.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -39,11 +38,6 @@ namespace perdure::postgres {
 namespace {
 
 using Text = std::optional<std::string_view>;
-
-// $22 and $23 make the session of a batch that is its first; $24 and $25 are the committer's.
-constexpr std::string_view commit_sql =
-    "SELECT perdure.commit($1, NOT $25, $2, $3, $4, $5, $6, $7 OR $24, $8, $9, $10, $11, $12, $13, "
-    "$14, $15, $16, $17, $18, $19, $20, $21::jsonb, $22, $23::jsonb)";
 
 Json change_row(const CallChange& change) {
   JsonRow row;
@@ -94,7 +88,7 @@ std::optional<std::string> rest_of(const Batch& batch, IdSource& ids) {
 }
 
 /// As perdure.new_entry has them.
-std::vector<Params> entry_rows(const Batch& batch, const std::vector<Digest>& hashes) {
+std::string entries_of(const Batch& batch, const std::vector<Digest>& hashes) {
   std::vector<Params> rows(batch.entries.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const NewEntry& entry = batch.entries[i];
@@ -108,42 +102,13 @@ std::vector<Params> entry_rows(const Batch& batch, const std::vector<Digest>& ha
     rows[i].add(rules::unless_zero(tally.cost_micros)).add(bytes_view(hashes[i]));
     rows[i].add(columns.body).add(columns.bytes);
   }
-  return rows;
+  return array_of_records(rows);
 }
 
 template <class Part>
 Text text_of(const std::optional<Part>& part, std::string Part::* member) {
   return part ? Text((*part).*member) : std::nullopt;
 }
-
-/// Reads what perdure.answer() wrote, from its beginning on.
-class AnswerReader {
- public:
-  explicit AnswerReader(std::string_view bytes) : bytes_(bytes) {}
-
-  bool flag() { return take(1).front() != '\0'; }
-  std::uint64_t number() {
-    std::uint64_t number = 0;
-    for (const char byte : take(sizeof number)) {
-      number = number << 8 | static_cast<std::uint8_t>(byte);
-    }
-    return number;
-  }
-  Digest digest() {
-    Digest digest{};
-    std::ranges::copy(take(digest.size()), digest.begin());
-    return digest;
-  }
-
- private:
-  std::string_view take(std::size_t count) {
-    const std::string_view part = bytes_.substr(0, count);
-    bytes_.remove_prefix(count);
-    return part;
-  }
-
-  std::string_view bytes_;
-};
 
 }  // namespace
 
@@ -157,22 +122,24 @@ Commission commission_of(const Access& access, const Lease& lease, const Batch& 
     total += entry.tally;
   }
   const auto& status = batch.status;
-  Params params;
-  params.add(access.now()).add(lease.session.text()).add(lease.worker.text());
-  params.add(sendable(lease.fence)).add(batch.id.text()).add(sendable(batch.expected_head));
-  params.add(batch.entries.empty() || batch.branch_from.has_value());
-  params.add_records(entry_rows(batch, hashes));
-  params.add(total.turns).add(total.steps).add(total.tokens_in).add(total.tokens_out);
-  params.add(total.cost_micros).add(rules::unsealed(batch, hashes));
-  params.add(text_of(batch.checkpoint, &NewCheckpoint::reason));
-  params.add(text_of(batch.checkpoint, &NewCheckpoint::label));
-  params.add(text_of(batch.checkpoint, &NewCheckpoint::metadata));
-  params.add(status ? Text(to_string(status->status)) : std::nullopt);
-  params.add(text_of(status, &StatusChange::wait_reason));
-  params.add(status ? status->wake_at : std::nullopt);
-  params.add(rest_of(batch, access.ids)).add(access.uptime()).add(std::move(first_row));
-  params.add(false).add(false);
-  return {.session = lease.session.text(), .sql = commit_sql, .params = std::move(params)};
+  const std::string entries = entries_of(batch, hashes);
+  const bool is_examined = batch.entries.empty() || batch.branch_from || first_row;
+  Params row;
+  row.add(lease.session.text()).add(lease.worker.text()).add(sendable(lease.fence));
+  row.add(batch.id.text()).add(sendable(batch.expected_head)).add(access.now());
+  row.add(access.uptime()).add(rules::begins(batch)).add_records(entries);
+  row.add(total.turns).add(total.steps).add(total.tokens_in).add(total.tokens_out);
+  row.add(total.cost_micros).add(rules::unsealed(batch, hashes));
+  row.add(text_of(batch.checkpoint, &NewCheckpoint::reason));
+  row.add(text_of(batch.checkpoint, &NewCheckpoint::label));
+  row.add(text_of(batch.checkpoint, &NewCheckpoint::metadata));
+  row.add(status ? Text(to_string(status->status)) : std::nullopt);
+  row.add(text_of(status, &StatusChange::wait_reason));
+  row.add(status ? status->wake_at : std::nullopt);
+  row.add(rest_of(batch, access.ids)).add(std::move(first_row));
+  return {.session = lease.session.text(),
+          .batch = array_of_records({&row, 1}),
+          .is_examined = is_examined};
 }
 
 namespace {
@@ -200,7 +167,7 @@ Result<Receipt> PostgresRoles::commit_as(const Lease& lease, const Batch& batch,
   access_.watcher.note_write();
   AnswerReader answer(*bytes);
   // What was there already was not written again.
-  if (!answer.flag()) ++commits_;
+  if (answer.byte() == 0) ++commits_;
   Receipt receipt{.batch = batch.id};
   receipt.first = answer.number();
   receipt.count = answer.number();

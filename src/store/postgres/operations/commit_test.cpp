@@ -29,7 +29,6 @@
 #include "postgres/client/address.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/connection.hpp"
-#include "postgres/client/params.hpp"
 #include "postgres/client/watcher.hpp"
 #include "postgres/operations/roles.hpp"
 #include "postgres/proxied.hpp"
@@ -72,11 +71,9 @@ class Together : public testing::Test {
     return outcome;
   }
   Outcome hold() {
-    proxied.proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = "'held'"});
-    auto outcome = std::async(std::launch::async, [this] {
-      return committer.commit(
-          {.session = {}, .sql = "SELECT 'held', $1, $2", .params = Params::of(false, false)},
-          Sync::now);
+    proxied.proxy.plan({.at = PgPlace::before_request, .deed = PgDeed::hold, .of = commit_words});
+    auto outcome = std::async(std::launch::async, [this, batch = turn(held_, ++held_turns_)] {
+      return committer.commit(commission_of(access, held_, batch), Sync::now);
     });
     EXPECT_TRUE(proxied.proxy.wait_for_plans());
     return outcome;
@@ -90,10 +87,14 @@ class Together : public testing::Test {
   std::unique_ptr<Store> store = proxied.look();
   Counters counters;
   Pool pool{parse_address(proxied.location()).value(), counters};
-  Committer committer{pool, std::chrono::minutes(5)};
+  Committer committer{pool, std::chrono::minutes(5), 1};
   Client client{parse_address(proxied.location()).value(), {}};
   Watcher watcher{client, false};
   const Access access{.client = client, .watcher = watcher, .ids = random_ids()};
+
+ private:
+  const Lease held_ = own_session(*store, "held");
+  std::uint64_t held_turns_ = 0;
 };
 
 TEST_F(Together, SeveralSessionsAreCommittedInOneRoundTripEachAsIfAlone) {
@@ -159,6 +160,20 @@ TEST_F(Together, WhoIsRefusedIsToldWhyAndTheOthersAreCommitted) {
   EXPECT_EQ(must(store->sessions().read(again.session)).head, receipt.head);
   EXPECT_EQ(must(store->sessions().read(ahead.session)).head, 0U);
   expect_sound();
+}
+
+// Its bodies are within their limits, and nothing of it is sent.
+TEST_F(Together, ABatchThatIsTooLargeForOneStatementIsRefused) {
+  const Lease lease = own_session(*store, "large");
+  Batch batch = turn(lease, 1);
+  const Body largest = Body::from_bytes(std::string(body_bytes_max, '\xfe'));
+  batch.entries.assign(4, {.channel = "transcript", .kind = "k", .body = largest});
+
+  const auto refused = store->commit(lease, batch);
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::invalid_argument);
+  EXPECT_EQ(must(store->sessions().read(lease.session)).head, 0U);
 }
 
 TEST_F(Together, AGroupWhoseConnectionIsCutHappensOnceWhereverThatIs) {

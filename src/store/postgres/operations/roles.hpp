@@ -60,8 +60,8 @@ struct Access {
   }
 };
 
-/// A batch as perdure.commit takes it. Points into the lease and the batch. `first_row`: of the session, if
-/// the batch is its first.
+/// A batch as perdure.commit takes it. Points to the lease's session. `first_row`: of the session, if the
+/// batch is its first.
 [[nodiscard]] Commission commission_of(const Access& access, const Lease& lease, const Batch& batch,
                                        std::optional<std::string> first_row = {});
 

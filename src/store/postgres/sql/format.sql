@@ -294,3 +294,13 @@ CREATE TYPE perdure.new_entry AS (
   position bigint, channel text, kind text, fold smallint, codec smallint, at bigint, turns bigint,
   steps bigint, tokens_in bigint, tokens_out bigint, cost_micros bigint, hash bytea, body text,
   bytes bytea);
+
+-- A batch (operations/commit.cpp). `at`, `uptime`: null for the server's. `begins`: it intends or
+-- dispatches a call, or creates a session. `turns` and the others are the totals of its entries. `seal`:
+-- what the seal is the hash of, in hex, with a `t` where the commit's time belongs. `rest`: what few batches
+-- have, as JSON. `first_row`: how to make the session if this batch is its first.
+CREATE TYPE perdure.new_batch AS (
+  session text, worker text, fence bigint, id text, head bigint, at bigint, uptime bigint,
+  begins boolean, entries perdure.new_entry[], turns bigint, steps bigint, tokens_in bigint,
+  tokens_out bigint, cost_micros bigint, seal text, reason text, label text, metadata text,
+  status text, wait_reason text, wake_at bigint, rest text, first_row text);

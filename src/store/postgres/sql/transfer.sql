@@ -1,7 +1,7 @@
 -- Sessions that leave for another store, or come from one (transfer.hpp).
 --
 -- Facts come as one JSON array of rows by the names of their columns, bodies beside it, because JSON
--- has no odd bytes. Numbers of sessions and segments in them are the source's; `transit` and
+-- has no odd bytes and no text of 256 MiB. Numbers of sessions and segments in them are the source's; `transit` and
 -- `arrived_segment` say which is which here. Kinds are those of FactKind.
 
 -- PD003 if one of these sessions is related to one that stays.
@@ -139,14 +139,13 @@ BEGIN
   PERFORM perdure.require_all(v_written, p_facts);
 END $$;
 
--- Those whose session and segment are here, with our numbers and their bodies. Messages get their
+-- Those whose session and segment are here, with our numbers, and their bodies. Messages get their
 -- numbers in their order.
 CREATE FUNCTION perdure.numbered(p_peer text, p_facts jsonb, p_bodies text[], p_bytes bytea[])
-RETURNS SETOF jsonb
+RETURNS TABLE (fact jsonb, body text, bytes bytea)
 LANGUAGE sql AS $$
   SELECT x.fact || jsonb_strip_nulls(jsonb_build_object(
-      'num', x.num, 'session', coalesce(t.owner, g.session), 'segment', g.num, 'body', x.body,
-      'bytes', x.bytes))
+      'num', x.num, 'session', coalesce(t.owner, g.session), 'segment', g.num)), x.body, x.bytes
   FROM (SELECT f.fact, b.body, b.bytes, (f.fact->>'session')::bigint AS session,
           (f.fact->>'segment')::bigint AS segment,
           CASE WHEN f.fact ? 'consumed' THEN nextval('perdure.message_num') END AS num
@@ -163,10 +162,15 @@ CREATE FUNCTION perdure.take_rows(p_table text, p_peer text, p_facts jsonb, p_bo
                                   p_bytes bytea[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
+  v_columns text := (
+    SELECT string_agg(CASE WHEN a.attname IN ('body', 'bytes') THEN 'f.' ELSE 'r.' END || a.attname,
+                      ', ' ORDER BY a.attnum)
+      FROM pg_attribute a WHERE a.attrelid = ('perdure.' || p_table)::regclass AND a.attnum > 0);
   v_written bigint;
 BEGIN
-  EXECUTE format('INSERT INTO perdure.%1$I SELECT r.* FROM perdure.numbered($1, $2, $3, $4) f(fact) '
-                 'CROSS JOIN LATERAL jsonb_populate_record(NULL::perdure.%1$I, f.fact) r', p_table)
+  EXECUTE format('INSERT INTO perdure.%1$I SELECT %2$s FROM perdure.numbered($1, $2, $3, $4) f '
+                 'CROSS JOIN LATERAL jsonb_populate_record(NULL::perdure.%1$I, f.fact) r', p_table,
+                 v_columns)
     USING p_peer, p_facts, p_bodies, p_bytes;
   GET DIAGNOSTICS v_written = ROW_COUNT;
   PERFORM perdure.require_all(v_written, p_facts);

@@ -63,6 +63,8 @@ static_assert(format_number == rules::first_format + static_cast<std::int64_t>(o
 
 constexpr std::array partitioned = {"entry", "receipt", "checkpoint", "call", "message"};
 
+std::string own_tables() { return to_hex(sha256(own_scripts().tables)); }
+
 std::string own_functions() {
   return fmt::format("{} {}", own_scripts().version, to_hex(sha256(own_scripts().functions)));
 }
@@ -159,8 +161,8 @@ std::string migration_script(const Address& address, const Standing& standing, I
   if (is_new) {
     script += fmt::format(
         "INSERT INTO perdure.meta VALUES ('incarnation', '{}'), ('syncs', '0'), "
-        "('server', perdure.this_server());\n",
-        mint<rules::StoreTag>(ids).text());
+        "('server', perdure.this_server()), ('tables', '{}');\n",
+        mint<rules::StoreTag>(ids).text(), own_tables());
   }
   script += fmt::format(
       "INSERT INTO perdure.meta VALUES ('format', '{}'), ('functions', '{}') "
@@ -238,6 +240,15 @@ Result<void> read_standing(Connection& db, Standing& found, const Address& addre
   }
   if (found.format < rules::first_format) {
     return fail(ErrorCode::unsupported, rules::unreleased_format(found.format));
+  }
+  // A release never changes the tables of the first format: only another build between releases did.
+  if (read_meta(db, "tables") != own_tables()) {
+    return fail(
+        ErrorCode::unsupported,
+        fmt::format("the store in schema {} of {} was made by an unreleased build of Perdure "
+                    "with other tables: export its sessions with that build (perdure "
+                    "export), and import them into a new store (perdure import)",
+                    quoted_name(address.schema), address.shown));
   }
   found.functions = rows.string(1);
   found.digest = rows.string(2);

@@ -6,7 +6,8 @@
 // for an older program what its own did, so that a fleet can be renewed one process after the other,
 // and back. Where a function could not do that, its name or what it takes changes, and the older
 // program's calls are refused; where a format changes, so do all that write. Between two builds of
-// one version, as developers have them, the one that starts last has its functions there.
+// one version, as developers have them, the one that starts last has its functions there; it refuses a
+// store whose tables are those of another build.
 
 #pragma once
 
