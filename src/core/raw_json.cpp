@@ -3,6 +3,7 @@
 #include "core/api/raw_json.hpp"
 
 #include <cstddef>
+#include <expected>
 #include <fmt/format.h>
 #include <string>
 #include <string_view>

@@ -12,7 +12,6 @@
 #include "context/command_context.hpp"
 #include "context/sessions.hpp"
 #include "runtime/api/records.hpp"
-#include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
 #include "store/api/seam.hpp"
 

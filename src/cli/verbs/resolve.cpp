@@ -4,7 +4,6 @@
 
 #include "context/calls.hpp"
 #include "context/decisions.hpp"
-#include "runtime/api/session.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <expected>
 #include <fmt/format.h>
 #include <iterator>
 #include <optional>
@@ -20,9 +21,8 @@
 #include "dispatch/calls.hpp"
 #include "dispatch/decide.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/sha256.hpp"
+#include "perdure/core/time.hpp"
 #include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"

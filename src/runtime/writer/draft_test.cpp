@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-#include "perdure/core/id.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
