@@ -17,6 +17,7 @@
 #include "agent/task.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"

@@ -17,13 +17,11 @@
 #include <system_error>
 #include <utility>
 
-#include "agent/api/agent.hpp"
 #include "agent/api/json_schema.hpp"
 #include "core/api/guarded.hpp"
 #include "core/api/text.hpp"
 #include "file/sections.hpp"
 #include "file/yaml_document.hpp"
-#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "perdure/agent/agent.hpp"
-#include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"

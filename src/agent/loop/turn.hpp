@@ -1,7 +1,7 @@
 // One run of the loop over a session.
 //
 // A step is: take in what others left, run the calls that are open, then ask the model once. What
-// it is asked follows from the state (next_step.hpp), so nothing is lost with this process but the
+// it is asked follows from the state alone, so nothing is lost with this process but the
 // time since the last response.
 
 #pragma once

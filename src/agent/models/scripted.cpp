@@ -18,7 +18,6 @@
 #include "models/dialect.hpp"
 #include "models/wire.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/conversation.hpp"

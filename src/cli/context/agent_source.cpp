@@ -5,7 +5,6 @@
 
 #include <array>
 
-#include "agent/api/agent.hpp"
 #include "agent/api/agent_file.hpp"
 #include "context/command_context.hpp"
 #include "perdure/agent/tools.hpp"

@@ -18,6 +18,7 @@
 #include "core/api/descriptor.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "recovery/recovery_report.hpp"
 #include "recovery/turn_watch.hpp"
 #include "runtime/api/session.hpp"

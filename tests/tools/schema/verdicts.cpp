@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "agent/api/json_schema.hpp"
-#include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
 
 using perdure::Json;

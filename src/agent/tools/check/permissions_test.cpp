@@ -7,6 +7,7 @@
 
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
+#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/check/paths.hpp"
 

@@ -42,7 +42,6 @@
 #include "perdure/runtime/tool.hpp"
 #include "text/pattern.hpp"
 #include "text/wording.hpp"
-#include "tools/args.hpp"
 #include "tools/check/paths.hpp"
 
 namespace perdure::files {
@@ -517,7 +516,7 @@ std::string lines_of(std::string_view text, std::int64_t first, std::int64_t lim
 
 ToolOutcome read_file(const Roots& roots, const CallContext& context) {
   const Json& args = context.args;
-  const auto file = roots.open_file(text_arg(args, "path"));
+  const auto file = roots.open_file(args.get<std::string>("path").value_or(""));
   if (!file) return error_answer(file.error());
   const auto bytes = read_all(*file, roots.spec().file_bytes_max);
   if (!bytes) return error_answer(bytes.error());
@@ -525,8 +524,9 @@ ToolOutcome read_file(const Roots& roots, const CallContext& context) {
     return Succeeded{fmt::format("[a binary file of {} bytes, sha256 {}]", bytes->size(),
                                  to_hex(sha256(*bytes)))};
   }
-  return Succeeded{lines_of(*bytes, number_arg(args, "offset", 1),
-                            number_arg(args, "limit", INT64_MAX), roots.spec().read_bytes_max)};
+  return Succeeded{lines_of(*bytes, args.get<std::int64_t>("offset").value_or(1),
+                            args.get<std::int64_t>("limit").value_or(INT64_MAX),
+                            roots.spec().read_bytes_max)};
 }
 
 std::string line_of(const Entry& entry) {
@@ -544,7 +544,7 @@ std::string line_of(const Entry& entry) {
 }
 
 ToolOutcome list_files(const Roots& roots, const CallContext& context) {
-  const auto entries = roots.list(text_arg(context.args, "path", "."));
+  const auto entries = roots.list(context.args.get<std::string>("path").value_or("."));
   if (!entries) return error_answer(entries.error());
   std::string text;
   const std::size_t shown = std::min(entries->size(), roots.spec().entries_max);
@@ -646,15 +646,16 @@ class Search {
 };
 
 ToolOutcome search_files(const Roots& roots, const CallContext& context) {
-  auto pattern = schema::Pattern::compile(text_arg(context.args, "pattern"));
+  auto pattern = schema::Pattern::compile(context.args.get<std::string>("pattern").value_or(""));
   if (!pattern)
     return Succeeded{.content = "the pattern: " + pattern.error().message, .is_error = true};
-  const auto start = plain_path(text_arg(context.args, "path", "."));
+  const auto start = plain_path(context.args.get<std::string>("path").value_or("."));
   if (!start) return Succeeded{.content = start.error().message, .is_error = true};
   if (const auto there = roots.list(*start); !there) {
     return Succeeded{.content = there.error().message, .is_error = true};
   }
-  Search search(roots, *std::move(pattern), text_arg(context.args, "files"), context.stop);
+  Search search(roots, *std::move(pattern), context.args.get<std::string>("files").value_or(""),
+                context.stop);
   return Succeeded{search.run(*start)};
 }
 
@@ -702,16 +703,16 @@ ToolOutcome outcome_of(const Result<void>& written, std::string_view bytes) {
 }
 
 ToolOutcome write_file(const Roots& roots, const CallContext& context) {
-  const std::string content = text_arg(context.args, "content");
+  const std::string content = context.args.get<std::string>("content").value_or("");
   if (content.size() > roots.spec().file_bytes_max) return Failed{"the content is too large"};
-  const auto leaf = roots.open_leaf(text_arg(context.args, "path"), true);
+  const auto leaf = roots.open_leaf(context.args.get<std::string>("path").value_or(""), true);
   if (!leaf) return Failed{leaf.error().message};
   return outcome_of(replace_file(*leaf, content, context.key), content);
 }
 
 ToolOutcome edit_file(const Roots& roots, const CallContext& context) {
-  const std::string path = text_arg(context.args, "path");
-  const std::string old_text = text_arg(context.args, "old_text");
+  const std::string path = context.args.get<std::string>("path").value_or("");
+  const std::string old_text = context.args.get<std::string>("old_text").value_or("");
   const auto leaf = roots.open_leaf(path, false);
   if (!leaf) return Failed{leaf.error().message};
   const auto file = roots.open_file(path);
@@ -728,7 +729,8 @@ ToolOutcome edit_file(const Roots& roots, const CallContext& context) {
     return Failed{
         fmt::format("old_text is in {} {} times; give more of what is around it", path, count)};
   }
-  const std::string changed = replaced(*content, old_text, text_arg(context.args, "new_text"));
+  const std::string changed =
+      replaced(*content, old_text, context.args.get<std::string>("new_text").value_or(""));
   if (changed.size() > roots.spec().file_bytes_max) return Failed{"the file would be too large"};
   return outcome_of(replace_file(*leaf, changed, context.key), changed);
 }
@@ -744,7 +746,7 @@ Verdict verdict_of(const Trace& trace, bool looks_done) {
 }
 
 Result<Trace> trace(const Roots& roots, const VerifyContext& context) {
-  const auto leaf = roots.open_leaf(text_arg(context.args, "path"), false);
+  const auto leaf = roots.open_leaf(context.args.get<std::string>("path").value_or(""), false);
   if (!leaf) return fail(leaf.error().code, leaf.error().message);
   return trace_of(*leaf, context.key, context.dispatched_at, roots.spec().file_bytes_max);
 }
@@ -754,16 +756,18 @@ Verdict verify_write(const Roots& roots, const VerifyContext& context) {
   // Without its folder there is no file; making the folder is no effect to speak of.
   if (!found && found.error().code == ErrorCode::not_found) return NotLanded{};
   if (!found) return CannotTell{found.error().message};
-  return verdict_of(*found, found->content == text_arg(context.args, "content"));
+  return verdict_of(*found,
+                    found->content == context.args.get<std::string>("content").value_or(""));
 }
 
 Verdict verify_edit(const Roots& roots, const VerifyContext& context) {
   const auto found = trace(roots, context);
   if (!found) return CannotTell{found.error().message};
-  const std::string new_text = text_arg(context.args, "new_text");
+  const std::string new_text = context.args.get<std::string>("new_text").value_or("");
   const bool looks_done =
       found->content && !new_text.empty() && found->content->find(new_text) != std::string::npos &&
-      found->content->find(text_arg(context.args, "old_text")) == std::string::npos;
+      found->content->find(context.args.get<std::string>("old_text").value_or("")) ==
+          std::string::npos;
   return verdict_of(*found, looks_done);
 }
 

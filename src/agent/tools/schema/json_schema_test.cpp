@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 

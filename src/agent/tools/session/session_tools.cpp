@@ -78,13 +78,13 @@ constexpr std::string_view no_args_schema =
     R"({"type": "object", "additionalProperties": false, "properties": {}})";
 
 SessionAnswer write_note(const State& /*state*/, Position /*call*/, const Json& args) {
-  const std::string text = text_arg(args, "text");
+  const std::string text = args.get<std::string>("text").value_or("");
   if (text.size() > scratch_inline_bytes_max) {
     return {.content = fmt::format("A note has at most {} bytes; this one has {}.",
                                    scratch_inline_bytes_max, text.size()),
             .is_error = true};
   }
-  const std::string key = text_arg(args, "key");
+  const std::string key = args.get<std::string>("key").value_or("");
   if (auto is_key = check_scratch_key(key); !is_key) {
     return {.content = is_key.error().message, .is_error = true};
   }
@@ -93,7 +93,7 @@ SessionAnswer write_note(const State& /*state*/, Position /*call*/, const Json& 
 }
 
 SessionAnswer read_note(const State& state, Position /*call*/, const Json& args) {
-  const auto found = state.scratchpad.values.find(text_arg(args, "key"));
+  const auto found = state.scratchpad.values.find(args.get<std::string>("key").value_or(""));
   if (found == state.scratchpad.values.end()) {
     return {.content = "There is no such note; note_list names those there are.", .is_error = true};
   }
@@ -109,7 +109,7 @@ SessionAnswer list_notes(const State& state, Position /*call*/, const Json& /*ar
 }
 
 SessionAnswer delete_note(const State& state, Position /*call*/, const Json& args) {
-  const std::string key = text_arg(args, "key");
+  const std::string key = args.get<std::string>("key").value_or("");
   if (!state.scratchpad.values.contains(key)) return {.content = "There is no such note."};
   return {.content = "deleted: " + key, .changes = {ScratchEntry{.key = key}}};
 }
@@ -181,13 +181,14 @@ void add_all(const Json* list, const auto& add) {
 
 SessionAnswer create_plan(const State& state, Position call, const Json& args) {
   const bool is_unfinished = state.plan && !state.plan->is_ready_to_finish();
-  if (is_unfinished && text_arg(args, "reason").empty()) {
+  if (is_unfinished && args.get<std::string>("reason").value_or("").empty()) {
     return wrong(
         "There is a plan that is not finished. Finish it, or give a reason to replace it:\n" +
         plan_text(*state.plan));
   }
   // Nothing but the state may decide: the time is that of the last message.
-  Plan plan{.id = fmt::format("plan-{}", call), .objective = text_arg(args, "objective")};
+  Plan plan{.id = fmt::format("plan-{}", call),
+            .objective = args.get<std::string>("objective").value_or("")};
   if (!state.transcript.empty()) plan.created_at = state.transcript.back().message.created_at;
   add_all(args.find("steps"), [&](const std::string& text) { add_step(plan, text); });
   add_all(args.find("postconditions"),
@@ -202,12 +203,13 @@ SessionAnswer show_plan(const State& state, Position /*call*/, const Json& /*arg
 SessionAnswer update_plan_step(const State& state, Position /*call*/, const Json& args) {
   if (!state.plan) return wrong("There is no plan; make one with plan_create.");
   Plan plan = *state.plan;
-  StepUpdate update{.status =
-                        step_status_from(text_arg(args, "status")).value_or(StepStatus::pending)};
-  if (const auto evidence = text_arg(args, "evidence"); !evidence.empty())
+  StepUpdate update{.status = step_status_from(args.get<std::string>("status").value_or(""))
+                                  .value_or(StepStatus::pending)};
+  if (const auto evidence = args.get<std::string>("evidence").value_or(""); !evidence.empty())
     update.evidence = evidence;
-  if (args.find("notes") != nullptr) update.notes = text_arg(args, "notes");
-  const auto updated = update_step(plan, text_arg(args, "step"), std::move(update));
+  if (args.find("notes") != nullptr) update.notes = args.get<std::string>("notes").value_or("");
+  const auto updated =
+      update_step(plan, args.get<std::string>("step").value_or(""), std::move(update));
   if (!updated) return wrong(updated.error().message);
   return changed(std::move(plan));
 }
@@ -215,9 +217,9 @@ SessionAnswer update_plan_step(const State& state, Position /*call*/, const Json
 SessionAnswer verify_postcondition(const State& state, Position /*call*/, const Json& args) {
   if (!state.plan) return wrong("There is no plan; make one with plan_create.");
   Plan plan = *state.plan;
-  const std::int64_t number = number_arg(args, "number", 0);
+  const std::int64_t number = args.get<std::int64_t>("number").value_or(0);
   const auto index = number < 1 ? plan.postconditions.size() : static_cast<std::size_t>(number - 1);
-  const auto satisfied = satisfy(plan, index, text_arg(args, "evidence"));
+  const auto satisfied = satisfy(plan, index, args.get<std::string>("evidence").value_or(""));
   if (!satisfied) return wrong(satisfied.error().message);
   return changed(std::move(plan));
 }
