@@ -22,7 +22,6 @@
 #include "runtime/api/records.hpp"
 #include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
-#include "tools/args.hpp"
 
 namespace perdure {
 
