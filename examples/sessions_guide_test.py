@@ -13,8 +13,8 @@ send_email: unsafe
 It is sunny.
 run 1, verified 1
 the model is told: paid
-send_email is in doubt: nobody can tell whether it took effect
-look at: nobody can tell whether it took effect
+send_email is in doubt: it is unknown whether it took effect
+look at: it is unknown whether it took effect
 status: active
 approved and run: 1
 2 versions, 4 messages between them

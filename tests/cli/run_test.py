@@ -262,7 +262,7 @@ class RunTest(unittest.TestCase):
 
     def test_what_a_changed_agent_needs_is_what_its_file_says(self):
         for rule, words, code, done in (
-            ("continue", "it goes on as it is now", 0, True),
+            ("continue", "it continues as it is now", 0, True),
             ("ask", "it needs --accept-changes", 9, False),
             ("refuse", "its file refuses to go on", 9, False),
         ):

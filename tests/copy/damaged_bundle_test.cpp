@@ -115,7 +115,7 @@ TEST_F(DamagedBundle, SaysWhatIsWrongAndWhatToDo) {
   std::string bad = exported();
   bad[bad.size() / 2] ^= 1;
   EXPECT_THAT(import(bad).error().message,
-              testing::AllOf(HasSubstr(path), HasSubstr("at byte"), HasSubstr("export it anew")));
+              testing::AllOf(HasSubstr(path), HasSubstr("at byte"), HasSubstr("export it again")));
   EXPECT_THAT(import(std::string(100, 'x')).error().message, HasSubstr("is not a bundle"));
   EXPECT_EQ(import_bundle(*to, folder.file("nothing")).error().code, ErrorCode::not_found);
   EXPECT_EQ(import_bundle(*to, folder.path().string()).error().code, ErrorCode::unavailable);

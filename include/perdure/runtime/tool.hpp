@@ -172,7 +172,7 @@ class Tools {
   std::map<std::string, Tool, std::less<>> by_name_;
 };
 
-/// About a call of which nobody can tell whether it took effect.
+/// About a call of which it is unknown whether it took effect.
 enum class OnDoubt : std::uint8_t {
   ask,  ///< The session waits until somebody resolves it.
   /// The model is told that the outcome is unknown, and goes on; further calls of that tool are

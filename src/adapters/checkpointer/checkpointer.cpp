@@ -388,7 +388,7 @@ Result<void> check_unclaimed(Store& store, const Digest& key) {
   const std::string name = call_name(claim.session, claim.position);
   return fail(
       ErrorCode::conflict,
-      fmt::format("a bundle that nobody accepted says that this was done, as {}: delete that "
+      fmt::format("a bundle that was not accepted says that this was done, as {}: delete that "
                   "session, or import the bundle again with its claims accepted",
                   name),
       name);

@@ -364,7 +364,7 @@ class Steps {
     if (there->fingerprint != wish.fingerprint) {
       return fail(
           ErrorCode::conflict,
-          fmt::format("step \"{}\" of thread {} stands for another request: its fingerprint "
+          fmt::format("step \"{}\" of thread {} belongs to another request: its fingerprint "
                       "is {}, not {}",
                       wish.step_key, thread_id, there->fingerprint, wish.fingerprint),
           wish.step_key);

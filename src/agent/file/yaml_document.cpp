@@ -124,7 +124,7 @@ class Builder : public YAML::EventHandler {
     scalar(lines_.position(mark), "", true);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
-    found(lines_.position(mark), "an alias (*); write out what it stands for");
+    found(lines_.position(mark), "an alias (*); write out its value");
     scalar(lines_.position(mark), "", true);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -213,7 +213,7 @@ class Builder : public YAML::EventHandler {
     }
     const auto [first, is_new] = map.keys.try_emplace(key.text, key.at);
     if (!is_new) {
-      found(key.at, "\"" + key.text + "\" is here twice; it stands in line " +
+      found(key.at, "\"" + key.text + "\" is here twice; it is in line " +
                         std::to_string(first->second.line) + " already");
     }
     map.key = std::move(key);

@@ -93,14 +93,15 @@ Result<std::vector<std::string>> agreed_changes(const AgentSpec& spec, const Ori
   if (spec.digest.empty()) return {};
   std::vector<std::string> changed = changed_parts(origin.agent_digest, spec.digest);
   if (changed.empty() || spec.on_change == OnChange::go_on) return changed;
-  const std::string what = fmt::format(
-      "the session was begun with another agent; changed since: {}", fmt::join(changed, ", "));
+  const std::string what =
+      fmt::format("the agent has changed since the session began: {}", fmt::join(changed, ", "));
   if (spec.on_change == OnChange::refuse) {
-    return fail(ErrorCode::conflict, what + "; this agent goes on with none but its own sessions",
+    return fail(ErrorCode::conflict,
+                what + "; this agent file (on_change: refuse) resumes only sessions of its own",
                 "agent_refused");
   }
   if (!options.accepted_by.empty()) return changed;
-  return fail(ErrorCode::conflict, what + "; it goes on if somebody accepts that", "agent_changed");
+  return fail(ErrorCode::conflict, what + "; accept the changes to resume", "agent_changed");
 }
 
 // The same before the session is taken over, as far as can be said without its lease.

@@ -364,7 +364,7 @@ class AnthropicStream final : public ResponseStream {
                                         std::string_view raw) {
     AnthropicDraft* const to = draft_at(index);
     if (to == nullptr || delta == nullptr) {
-      return not_understood("goes on with a block that has not begun");
+      return not_understood("continues a block that has not begun");
     }
     AnthropicDraft& draft = *to;
     const std::string type = wire::text_in(*delta, "type");

@@ -81,7 +81,7 @@ Result<Price> price_from(const YAML::Node& node, const std::string& model) {
     const auto key = member.first.as<std::string>();
     std::int64_t* const field = field_of(price, key);
     if (field == nullptr) {
-      return bad_table(member.first, "nobody knows \"" + key +
+      return bad_table(member.first, "unknown key \"" + key +
                                          "\"; there are input, output, cache_read, cache_write");
     }
     const auto micros =

@@ -60,7 +60,7 @@ std::string reason_of(std::string_view what, const ProgramEnd& end) {
     case ProgramEnd::How::stopped:
       return fmt::format("{} was ended before it was done{}", what, colon);
     case ProgramEnd::How::unknown:
-      return fmt::format("nobody knows how {} ended{}", what, colon);
+      return fmt::format("it is unknown how {} ended{}", what, colon);
   }
   return {};
 }
@@ -516,12 +516,12 @@ class ShellTool {
     return fmt::format(
         "Commands are run in a sandbox only, and whether there can be one could not be found out: "
         "{}. Nothing was run; it may be called again.",
-        end ? "the trial was ended by somebody" : end.error().message);
+        end ? "the trial was killed" : end.error().message);
   }
   static std::string no_sandbox(const std::string& why) {
     return fmt::format(
         "Commands are run in a sandbox only, and there can be none here: {}. Nothing was run. "
-        "Whoever set this agent up can install bubblewrap, allow user namespaces, or write "
+        "To run commands, install bubblewrap, allow user namespaces, or write "
         "`sandbox: none`.",
         why);
   }

@@ -164,10 +164,11 @@ Result<AgentFile> load_agent(AgentSource& source, const Environment& environment
   if (!source.file.empty()) {
     auto read = read_agent_file(source.file);
     if (!read && read.error().code == ErrorCode::not_found) {
-      return fail(ErrorCode::not_found,
-                  fmt::format("the agent file {} is not there: look at its path; a session goes on "
-                              "under another file by --agent FILE",
-                              source.file));
+      return fail(
+          ErrorCode::not_found,
+          fmt::format("the agent file {} is not there: look at its path; a session continues "
+                      "under another file by --agent FILE",
+                      source.file));
     }
     if (!read) return read;
     file = *std::move(read);

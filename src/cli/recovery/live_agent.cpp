@@ -190,9 +190,7 @@ Result<ResumedAgent> resume_agent(CommandContext& context, Agent& agent, const S
   if (!resumed && is_about(resumed.error(), "agent_changed")) {
     const std::string changed = resumed.error().message;
     if (!accepts(context, changed)) {
-      return fail(ErrorCode::conflict,
-                  changed + "; to go on with it as it is now, say --accept-changes",
-                  "agent_changed");
+      return fail(ErrorCode::conflict, changed + " (--accept-changes)", "agent_changed");
     }
     options.accepted_by = context.io().user;
     resumed = agent.resume(id, options);
@@ -216,14 +214,15 @@ Result<AgentSource> remembered_source(CommandContext& context, const SessionSumm
                             row.id.text()));
   }
   if (context.given().has("accept-agent")) return *std::move(theirs);
-  return fail(ErrorCode::conflict,
-              fmt::format("{} came out of a bundle, and whoever made that chose its agent, which "
-                          "would get your keys and run its tools: {}. With an agent of yours: {}; "
-                          "with that one, if you trust it: {}",
-                          row.id.text(), source_words(*theirs),
-                          context.command(fmt::format("resume {} --agent FILE", row.id.text())),
-                          context.command(fmt::format("resume {} --accept-agent", row.id.text()))),
-              "agent_imported");
+  return fail(
+      ErrorCode::conflict,
+      fmt::format("{} came out of a bundle, and the maker of the bundle chose its agent, which "
+                  "would get your keys and run its tools: {}. With an agent of yours: {}; "
+                  "with that one, if you trust it: {}",
+                  row.id.text(), source_words(*theirs),
+                  context.command(fmt::format("resume {} --agent FILE", row.id.text())),
+                  context.command(fmt::format("resume {} --accept-agent", row.id.text()))),
+      "agent_imported");
 }
 
 }  // namespace
@@ -337,7 +336,7 @@ Result<ResumedSession> resume_session(CommandContext& context, Store& store,
                                       const SessionSummary& row) {
   if (!row.moved_to.empty()) {
     return fail(ErrorCode::conflict,
-                fmt::format("{} was moved; it goes on there: perdure resume {} --store {}",
+                fmt::format("{} was moved; resume it there: perdure resume {} --store {}",
                             row.id.text(), row.id.text(), shell_word(row.moved_to)),
                 row.moved_to);
   }

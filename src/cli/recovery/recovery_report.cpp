@@ -34,10 +34,10 @@ constexpr std::array<ActionWords, 11> action_words = {{
     {CallAction::run_again, "runs_again", "runs again"},
     {CallAction::verify, "asked_first", "is asked whether it took effect"},
     {CallAction::settle, "asked_first", "is asked whether it took effect"},
-    {CallAction::wait, "waits", "is not run: somebody has to decide"},
-    {CallAction::ask_approval, "waits", "is not run: somebody has to decide"},
-    {CallAction::ask, "waits", "is not run: somebody has to decide"},
-    {CallAction::tell_model, "told", "is not run: the model is told that nobody knows"},
+    {CallAction::wait, "waits", "is not run: a person must decide"},
+    {CallAction::ask_approval, "waits", "is not run: a person must decide"},
+    {CallAction::ask, "waits", "is not run: a person must decide"},
+    {CallAction::tell_model, "told", "is not run: the model is told that its outcome is unknown"},
     {CallAction::refuse, "refused", "is not made: it is refused, or its tool is gone"},
     {CallAction::give_up, "refused", "is not made: it is refused, or its tool is gone"},
 }};
@@ -51,19 +51,19 @@ bool is_made(const PlannedCall& planned) { return planned.call.state != CallStat
 
 std::string_view words_for(const PlannedCall& planned) {
   if (!waits(planned) || is_made(planned)) return words_of(planned.action).words;
-  return asks_people(planned.call.tool) ? "is not run: somebody has to answer"
-                                        : "is not run: somebody has to allow it";
+  return asks_people(planned.call.tool) ? "is not run: a person must answer"
+                                        : "is not run: a person must approve it";
 }
 
 std::string_view words_for(OnChange rule, CommandContext& context) {
   switch (rule) {
     case OnChange::go_on:
-      return "it goes on as it is now";
+      return "it continues as it is now";
     case OnChange::ask:
       return context.given().has("accept-changes") ? "that is accepted"
                                                    : "it needs --accept-changes";
     case OnChange::refuse:
-      return "its file refuses to go on; resume it with --agent FILE, as the file was";
+      return "its file refuses changes; resume it with --agent FILE, as the file was";
   }
   return "";
 }
@@ -198,7 +198,7 @@ void tell_again(CommandContext& context, const RecoveryReport& report) {
 void tell_damage(CommandContext& context, const State& state) {
   const std::vector<Position> places = damaged_places(state);
   if (places.empty()) return;
-  context.talk().line({{fmt::format("Damaged:   {}, at {}; it goes on without. {} says more.",
+  context.talk().line({{fmt::format("Damaged:   {}, at {}; it continues without. {} says more.",
                                     counted(places.size(), "entry"), fmt::join(places, ", "),
                                     context.command("check")),
                         Ink::red}});
@@ -284,8 +284,9 @@ void tell_recovery(CommandContext& context, const ResumedSession& taken) {
        {fmt::format(" in {} ms: {}, {} not run again.", taken.took.count(),
                     counted(report.entries, "entry"), counted(report.steps, "step"))}});
   if (!taken.resumed.changed.empty()) {
-    context.talk().line(fmt::format("The agent has changed, and goes on as it is now: {}.",
-                                    fmt::join(taken.resumed.changed, ", ")));
+    context.talk().line(
+        fmt::format("The agent has changed; the session continues with it as it is now: {}.",
+                    fmt::join(taken.resumed.changed, ", ")));
   }
   if (!taken.resumed.scratchpad_problem.empty()) {
     context.talk().line("The notes' folder: " + taken.resumed.scratchpad_problem);

@@ -28,7 +28,7 @@ Command answer_command() {
           .summary = "Answer an agent's question",
           .arguments = {call_argument,
                         {.name = "TEXT", .summary = "The answer; @FILE reads a file, - stdin"}},
-          .examples = {{"perdure answer ses_6a3e 'The blue one'", "the agent goes on with it"}},
+          .examples = {{"perdure answer ses_6a3e 'The blue one'", "the agent continues with it"}},
           .schema = "perdure.decision/1",
           .body = {.run = run_answer, .opens_store = true}};
 }

@@ -65,8 +65,8 @@ Command approve_command() {
   return {.name = "approve",
           .summary = "Approve a call that waits for approval",
           .details =
-              "The tool and its arguments are printed first. A call that somebody has denied is "
-              "allowed only if you confirm it, at a terminal or with --overrule; the log then "
+              "The tool and its arguments are printed first. A call that was denied is "
+              "approved only if you confirm it, at a terminal or with --overrule; the log then "
               "names both.",
           .arguments = {call_argument},
           .options = {{.name = "reason", .value = "TEXT", .summary = "Why"},

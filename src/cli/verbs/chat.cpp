@@ -45,7 +45,7 @@ class Chat {
     Session& session = session_->session();
     remember_lines();
     const bool is_over = session.status() == Status::completed;
-    if (is_over) return session.reopen(context_.io().user, "the chat goes on");
+    if (is_over) return session.reopen(context_.io().user, "the chat continues");
     return go_on(std::nullopt);
   }
 
@@ -239,24 +239,25 @@ Result<Exit> run_chat(CommandContext& context) {
 }  // namespace
 
 Command chat_command() {
-  return {.name = "chat",
-          .summary = "Talk with an agent, line by line",
-          .details =
-              "Each line is a turn. The session is begun with the first line, and everything said "
-              "is kept: leave when you like, perdure chat SES goes on. Ctrl-C stops the turn and "
-              "keeps what came so far; a second one leaves. While the agent asks a question, a "
-              "line is its answer; a call that waits for approval is let through by yes or "
-              "/approve, or kept back by no or /deny REASON. /help lists what else can be typed.",
-          .arguments = {{.name = "WITH",
-                         .summary = "An agent file, or a session; not needed with --model",
-                         .count = Argument::Count::maybe,
-                         .by = Completes::session_or_file}},
-          .options = with_model_options(with_take_up_options(
-              {{.name = "title", .value = "TEXT", .summary = "What people call the session"}})),
-          .exits = {Exit::unconfirmed, Exit::interrupted, Exit::terminated},
-          .examples = {{"perdure chat refunds.yaml", "with the agent of a file"},
-                       {"perdure chat @last", "go on with the session that changed last"}},
-          .body = {.run = run_chat, .opens_store = true}};
+  return {
+      .name = "chat",
+      .summary = "Talk with an agent, line by line",
+      .details =
+          "Each line is a turn. The session is begun with the first line, and everything said "
+          "is kept: leave when you like, perdure chat SES continues it. Ctrl-C stops the turn and "
+          "keeps what came so far; a second one leaves. While the agent asks a question, a "
+          "line is its answer; a call that waits for approval is let through by yes or "
+          "/approve, or kept back by no or /deny REASON. /help lists what else can be typed.",
+      .arguments = {{.name = "WITH",
+                     .summary = "An agent file, or a session; not needed with --model",
+                     .count = Argument::Count::maybe,
+                     .by = Completes::session_or_file}},
+      .options = with_model_options(with_take_up_options(
+          {{.name = "title", .value = "TEXT", .summary = "What people call the session"}})),
+      .exits = {Exit::unconfirmed, Exit::interrupted, Exit::terminated},
+      .examples = {{"perdure chat refunds.yaml", "with the agent of a file"},
+                   {"perdure chat @last", "continue the session that changed last"}},
+      .body = {.run = run_chat, .opens_store = true}};
 }
 
 }  // namespace perdure::cli

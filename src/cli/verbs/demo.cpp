@@ -60,7 +60,7 @@ Command demo_command() {
           .details =
               "In half a minute, without a key or a network: a refund desk (a scripted model, real "
               "programs, a real little bank) is killed with SIGKILL right after the bank took the "
-              "money, and goes on; the bank's own book shows one payment. It works in a folder of "
+              "money, and resumes; the bank's own book shows one payment. It works in a folder of "
               "its own, which stays, to be looked at.",
           .arguments = {{.name = "FOLDER",
                          .summary = "Where; a folder of its own below the temporary one by default",

@@ -19,8 +19,8 @@ Command deny_command() {
   return {.name = "deny",
           .summary = "Deny a call that waits for approval",
           .details =
-              "It is not made, and the model is told why, unless somebody allows it before the "
-              "session goes on. A question that is denied stays without an answer.",
+              "It is not made, and the model is told why, unless a person approves it before the "
+              "session resumes. A question that is denied stays without an answer.",
           .arguments = {call_argument},
           .options = {{.name = "reason",
                        .value = "TEXT",

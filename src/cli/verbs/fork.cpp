@@ -163,7 +163,7 @@ Command fork_command() {
               "its session is not made: the model is told so. Then calls that took effect after "
               "the point are listed: the fork may make them again. What is done once for a whole "
               "family of sessions is not, unless --fresh-effects says so. What --set changes "
-              "counts until the session goes on under a changed agent file; then all of it goes by "
+              "counts until the session resumes under a changed agent file; then all of it goes by "
               "the file. Another model is one of the same provider.",
           .arguments = {point_argument},
           .options = {{.name = "title", .value = "TEXT", .summary = "What the fork is called"},

@@ -78,8 +78,8 @@ Command import_command() {
       .summary = "Import sessions from a bundle",
       .details =
           "All of them or none, and only if every sum is right. They are copies: unfinished ones "
-          "arrive paused. Whoever made the file chose which agents they are of: those are neither "
-          "asked nor run until somebody accepts them. What their calls say they did is not "
+          "arrive paused. The maker of the file chose their agents, which are neither "
+          "asked nor run until you accept them. What their calls say they did is not "
           "believed either: a call here that would do the same waits until you decide (perdure "
           "pending). With --dry-run the file is only checked.",
       .arguments = {{.name = "FILE", .summary = "The bundle; - is stdin", .by = Completes::file}},

@@ -93,8 +93,8 @@ Command pending_command() {
   return {.name = "pending",
           .summary = "List calls that wait for a person",
           .details =
-              "Calls in doubt, calls left by a process that is gone, calls that nobody has allowed "
-              "yet, and questions of agents.",
+              "Calls in doubt, calls left by a process that died, calls that wait for approval, "
+              "and questions of agents.",
           .arguments = {{.name = "SES",
                          .summary = "Only of this session",
                          .count = Argument::Count::maybe,

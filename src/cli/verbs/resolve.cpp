@@ -93,7 +93,7 @@ Command resolve_command() {
           "succeeded: it took effect; the model is told --result. failed: nothing happened; the "
           "model is told --error. retry: make it again (asks first if it is unsafe). abandoned: it "
           "may have happened; its key stays taken. The log keeps who decided and why. Where a "
-          "bundle that nobody accepted says that a call was made already: succeeded believes it, "
+          "bundle that was not accepted says that a call was made already: succeeded believes it, "
           "and takes its result; retry makes the call.",
       .arguments = {call_argument},
       .options = {{.name = "as",

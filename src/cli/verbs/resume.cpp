@@ -83,7 +83,7 @@ Result<void> prepare(CommandContext& context, Session& session, bool has_input) 
   if (has_input && (session.status() == Status::cancelled || session.status() == Status::failed)) {
     return fail(
         ErrorCode::conflict,
-        fmt::format("the session is {}, and takes no message: {} goes on from it",
+        fmt::format("the session is {}, and takes no message: {} continues from it",
                     to_string(session.status()), context.command("fork " + session.id().text())));
   }
   const auto budget = budget_option(context.given());

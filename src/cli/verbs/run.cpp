@@ -88,17 +88,18 @@ Command run_command() {
       .details =
           "The session's id is printed on stderr, once it and the prompt are on disk. On a "
           "terminal the model's words come as they are said, with a line for each step; elsewhere "
-          "stdout gets the answer alone. Whatever ends the process, perdure resume SES goes on "
+          "stdout gets the answer alone. Whatever ends the process, perdure resume SES continues "
           "where it stopped. Ctrl-C asks the turn to stop and keeps what came so far; a second one "
           "leaves at once.",
-      .arguments = {{.name = "AGENT",
-                     .summary = "An agent file; not needed with --model",
-                     .count = Argument::Count::maybe,
-                     .by = Completes::file},
-                    {.name = "PROMPT",
-                     .summary =
-                         "What it is told; - or nothing: read from stdin, if that is no terminal",
-                     .count = Argument::Count::maybe}},
+      .arguments =
+          {{.name = "AGENT",
+            .summary = "An agent file; not needed with --model",
+            .count = Argument::Count::maybe,
+            .by = Completes::file},
+           {.name = "PROMPT",
+            .summary =
+                "The message; with - or nothing it is read from stdin, unless that is a terminal",
+            .count = Argument::Count::maybe}},
       .options = with_model_options(
           {{.name = "title", .value = "TEXT", .summary = "What people call the session"},
            {.name = "tag", .value = "K=V", .summary = "A tag; may be repeated", .repeats = true}}),

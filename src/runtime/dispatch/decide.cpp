@@ -158,7 +158,7 @@ Decision about_unresolved(const CallFacts& facts, const Tool& tool) {
   if (effect == EffectClass::idempotent) {
     return by_policy(facts, "the vendor may have forgotten its key");
   }
-  return by_policy(facts, "nobody can tell whether it took effect");
+  return by_policy(facts, "it is unknown whether it took effect");
 }
 
 // Nobody need be asked: it changed nothing, and the model can ask for it again.
@@ -263,7 +263,7 @@ Result<std::optional<std::string>> find_block(const FactSource& source, const Ca
     const SessionId& whose = *inherited ? (*inherited)->session : source.session;
     return fmt::format(
         "An earlier call of {} is in doubt ({}): it may have taken effect. "
-        "Until somebody resolves it, this tool is not called.",
+        "Until it is resolved, this tool is not called.",
         other.tool, call_name(whose, position));
   }
   return std::nullopt;
@@ -486,7 +486,7 @@ Result<std::optional<std::string>> find_claimed(Store& store, const Call& call) 
   const std::string others =
       claims->size() > 1 ? fmt::format(" ({} calls say so)", claims->size()) : "";
   return fmt::format(
-      "a bundle that nobody accepted says that this was done: {} ({} {}), {} {}, answered {}{}",
+      "a bundle that was not accepted says that this was done: {} ({} {}), {} {}, answered {}{}",
       call_name(first.session, first.position), first.tool,
       *args ? excerpt(**args) : "with arguments that are not kept", to_string(first.state),
       to_iso8601(first.settled_at.value_or(first.intended_at)),

@@ -306,7 +306,7 @@ Result<bool> give_up_request(SessionWriter& writer) {
   Budget budget = writer.state().budget;
   const Request& request = writer.state().details->request->request;
   const RequestEnd end{.why = !*is_lost          ? "it was not made"
-                              : request.is_ahead ? "nobody knows whether it was made"
+                              : request.is_ahead ? "it is unknown whether it was made"
                                                  : "its response was lost",
                        .may_be_paid = *is_lost};
   if (auto added = add_end_of_request(draft, request, budget, end); !added) return forward(added);

@@ -247,7 +247,7 @@ TEST_P(StatusTest, WhatIsCancelledKeepsItsDoubtUntilSomebodyResolvesIt) {
   expect_last(id, "session_cancelled", "ann", "enough");
 }
 
-// Cancelled by mail while its process was dead: the call was begun, and nobody knows how it ended.
+// Cancelled by mail while its process was dead: the call was begun, and it is unknown how it ended.
 TEST_P(StatusTest, ACallThatADeadProcessHadBegunIsInDoubtInACancelledSession) {
   begin({tool("pay")});
   must(session->record_response(asks_for({{"pay", "{}"}})));

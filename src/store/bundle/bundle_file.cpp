@@ -80,7 +80,7 @@ std::unexpected<Error> damaged_bundle(const std::string& path, std::uint64_t pos
   return fail(
       ErrorCode::corrupted,
       fmt::format("the bundle {} is not what was exported: {} at byte {}. Fetch it again, or "
-                  "export it anew",
+                  "export it again",
                   path, what, position),
       path);
 }

@@ -223,7 +223,7 @@ Result<void> Comparison::compare_active() {
   for (const auto& [of_source, of_target] : active_) {
     const auto found = numbers_.segments.find(of_source);
     if (found == numbers_.segments.end() || found->second != of_target) {
-      return differs("a session goes on in another segment");
+      return differs("a session continues in another segment");
     }
   }
   return {};

@@ -325,7 +325,7 @@ Result<void> check_right_to_write(const Standing& standing, const Lease& lease,
   if (standing.owner != lease.worker || standing.fence != lease.fence) {
     return fail(ErrorCode::lease_lost,
                 fmt::format("session {} is at fence {}, this lease has {}: another worker took it "
-                            "over or it was released. Stop, and acquire it anew.",
+                            "over or it was released. Stop, and acquire it again.",
                             lease.session.text(), standing.fence, lease.fence),
                 standing.owner ? standing.owner->text() : std::string());
   }

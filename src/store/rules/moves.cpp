@@ -57,7 +57,7 @@ Result<void> check_here(const SessionId& session, const Moved& moved) {
   if (moved.is_here()) return {};
   const std::string& place = moved.to.place;
   return fail(ErrorCode::conflict,
-              fmt::format("session {} was moved to {}: it goes on there", session.text(), place),
+              fmt::format("session {} was moved to {}: use it there", session.text(), place),
               place);
 }
 

@@ -608,9 +608,9 @@ std::string find_bad_segment(const Part& part, const Part* before, bool is_paren
     return "has no parent and does not begin at position 1";
   }
   if (*part.parent >= part.segment) return "is older than its parent";
-  if (part.parent_position >= part.first) return "begins before the point it goes on from";
+  if (part.parent_position >= part.first) return "begins before the point it continues from";
   if (!is_parent_there) {
-    return fmt::format("goes on from segment {}, which is not there", *part.parent);
+    return fmt::format("continues from segment {}, which is not there", *part.parent);
   }
   return {};
 }

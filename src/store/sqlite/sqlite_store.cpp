@@ -82,7 +82,7 @@ Remark look_at_rights(const std::string& path) {
   struct stat status{};
   const bool is_known = ::stat(path.c_str(), &status) == 0;
   if (is_known && (status.st_mode & (S_IRGRP | S_IROTH)) == 0) {
-    return fine("rights", "nobody but the file's owner may read what was said");
+    return fine("rights", "only the file's owner may read the store");
   }
   const bool is_for_all = (status.st_mode & S_IROTH) != 0;
   return warning("rights",

@@ -510,7 +510,7 @@ std::string lines_of(std::string_view text, std::int64_t first, std::int64_t lim
   }
   std::string shown(text.substr(begin, end - begin));
   if (end == text.size()) return shown;
-  return fmt::format("{}[lines {} to {} of {}; go on with offset {}]", shown, line,
+  return fmt::format("{}[lines {} to {} of {}; continue with offset {}]", shown, line,
                      line + taken - 1, all, line + taken);
 }
 
@@ -742,7 +742,7 @@ Verdict verdict_of(const Trace& trace, bool looks_done) {
   if (trace.is_under_way) return NotLanded{};
   if (!trace.is_changed) return NotLanded{};
   if (looks_done) return Landed{words};
-  return CannotTell{"the file was changed since by somebody, and does not say by whom"};
+  return CannotTell{"the file has changed since, and it is unknown what changed it"};
 }
 
 Result<Trace> trace(const Roots& roots, const VerifyContext& context) {

@@ -86,12 +86,12 @@ class FileToolsTest : public ::testing::Test {
 TEST_F(FileToolsTest, ReadLines) {
   EXPECT_EQ(call("read_file", R"({"path": "a.txt"})"), "one\ntwo\nthree\n");
   EXPECT_EQ(call("read_file", R"({"path": "./sub/../a.txt", "offset": 2, "limit": 1})"),
-            "two\n[lines 2 to 2 of 3; go on with offset 3]");
+            "two\n[lines 2 to 2 of 3; continue with offset 3]");
   EXPECT_EQ(call("read_file", R"({"path": "a.txt", "offset": 3})"), "three\n");
   EXPECT_EQ(call("read_file", R"({"path": "a.txt", "offset": 9})"), "[the file has 3 lines]");
   spec_.read_bytes_max = 8;
   EXPECT_EQ(call("read_file", R"({"path": "a.txt"})"),
-            "one\ntwo\n[lines 1 to 2 of 3; go on with offset 3]");
+            "one\ntwo\n[lines 1 to 2 of 3; continue with offset 3]");
   put("root/long", "ééééééé");
   EXPECT_EQ(call("read_file", R"({"path": "long"})"), "éééé\n[line 1 is cut after 8 bytes]");
   put("root/empty", "");

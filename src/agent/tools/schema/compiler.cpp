@@ -170,7 +170,7 @@ class Compiler {
       if (last[name] != &value) continue;  // Of two members of one name the last counts.
       if (is_only_reference && std::ranges::find(annotations, name) == annotations.end()) {
         refuse(id, name,
-               "stands beside $ref, which its draft ignores and later ones do not; put both into "
+               "is beside $ref, which its draft ignores and later ones do not; put both into "
                "allOf",
                ErrorCode::unsupported);
       }

@@ -47,8 +47,9 @@ SessionAnswer user_answer(const State& state, Position call, const Json& /*args*
                              ? nullptr
                              : state.details->approvals.find(call, open->second.args_digest);
   if (word == nullptr) {
-    return {.content = "Nobody was asked: this agent is not set up to wait for an answer.",
-            .is_error = true};
+    return {
+        .content = "The question was not asked: this agent is not set up to wait for an answer.",
+        .is_error = true};
   }
   const std::string words = word->why.empty() ? "yes" : word->why;
   return {.content = word->who.empty() ? words : fmt::format("{}: {}", word->who, words)};
@@ -230,7 +231,7 @@ std::vector<ToolSpec> make_plan_tools() {
       answered_tool("plan_create", "Makes the plan: its steps, and what must be true in the end.",
                     create_schema, create_plan),
       answered_tool("plan_show", "Shows the plan.", show_schema, show_plan),
-      answered_tool("step_update", "Says how a step of the plan stands. Done needs evidence.",
+      answered_tool("step_update", "Sets the status of a step of the plan. Done needs evidence.",
                     update_schema, update_plan_step),
       answered_tool("postcondition_verify", "Says that a postcondition holds, with evidence.",
                     verify_schema, verify_postcondition)};

@@ -121,7 +121,7 @@ Error PgError::to_error() const {
   std::string message = words_.message;
   if (words_.sqlstate == "42501") {
     message +=
-        ". This role lacks a right on the store's schema: whoever owns the schema must grant "
+        ". This role lacks a right on the store's schema: the schema's owner must grant "
         "it USAGE there, and what the tables and functions need.";
   } else if (words_.sqlstate == "42883") {
     message +=

@@ -53,7 +53,7 @@ BEGIN
   IF v_owner IS DISTINCT FROM b.worker OR x.fence <> b.fence THEN
     RAISE EXCEPTION USING ERRCODE = 'PD002', DETAIL = coalesce(v_owner, ''), MESSAGE = format(
       'session %s is at fence %s, this lease has %s: another worker took it over or it was '
-      'released. Stop, and acquire it anew.', b.session, x.fence, b.fence);
+      'released. Stop, and acquire it again.', b.session, x.fence, b.fence);
   END IF;
   IF x.head <> b.head THEN
     RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = x.head, MESSAGE = format(

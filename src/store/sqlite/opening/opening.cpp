@@ -241,7 +241,7 @@ std::unexpected<Error> lost_file(const std::string& path, bool has_wal) {
   return fail(
       ErrorCode::corrupted,
       fmt::format("{} is {}, but {} {} left of a store that was there. Nothing was "
-                  "written. Put the file back, or {}; to begin anew, remove {}",
+                  "written. Put the file back, or {}; to start with a new store, remove {}",
                   path, is_there(path) ? "empty" : "gone", fmt::join(left, " and "),
                   is_one ? "is" : "are",
                   has_wal ? fmt::format("save what its log holds: perdure salvage {} NEW", path)

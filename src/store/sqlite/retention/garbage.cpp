@@ -510,7 +510,7 @@ Result<void> check_removable(Connection& db, const Workers& workers, std::int64_
   if (!open) return {};
   const std::string name = call_name(id, static_cast<Position>(*open));
   return fail(ErrorCode::conflict,
-              fmt::format("nobody knows yet what became of call {}: resolve it first", name), name);
+              fmt::format("the outcome of call {} is unknown: resolve it first", name), name);
 }
 
 }  // namespace
