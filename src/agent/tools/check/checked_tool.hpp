@@ -2,8 +2,8 @@
 
 #pragma once
 
-#include "perdure/agent/tools.hpp"
 #include "agent/api/json_schema.hpp"
+#include "perdure/agent/tools.hpp"
 
 namespace perdure {
 
