@@ -82,7 +82,7 @@ TEST(Prices, WhatIsNoTableIsRefusedWithItsLine) {
   for (const auto& [text, words] :
        {Pair{"a: {input: 1, output: 2}\nb: 3", "line 2: b must have"},
         Pair{"a: {input: 1}", "line 1: a must have"},
-        Pair{"a:\n  input: 1\n  output: 2\n  cached: 3", "line 4: nobody knows \"cached\""},
+        Pair{"a:\n  input: 1\n  output: 2\n  cached: 3", "line 4: unknown key \"cached\""},
         Pair{"a: {input: -1, output: 2}", "input must be dollars"},
         Pair{"a: {input: 1e3, output: 2}", "input must be dollars"},
         Pair{"a: {input: 0.0000001, output: 2}", "input must be dollars"},
