@@ -16,6 +16,7 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "runtime/api/records.hpp"
 #include "runtime/api/session.hpp"
 
 namespace perdure::cli {

@@ -112,7 +112,8 @@ class Checkpointer {
   /// session has messages. Starting one twice is not an error.
   /// Fails: `lease_held`, and names the owner; `conflict` if it has ended or is paused;
   /// `invalid_argument` if `opening` is not a list.
-  Result<void> start_session(const SessionId& session, const RawJson& opening = no_messages());
+  Result<void> start_session(const SessionId& session,
+                             const RawJson& opening = RawJson::from_value(Json::Array{}));
 
   /// Writes what changed, as a version, on disk when it returns.
   /// Fails: `invalid_argument` if the transcript is not a list, or is empty and was not, or if less
@@ -151,8 +152,6 @@ class Checkpointer {
   Result<void> end_session(const SessionId& session, Status status);
 
  private:
-  [[nodiscard]] static const RawJson& no_messages();
-
   struct Parts;
   // Owned alone; its deleter deletes nothing in a forked child.
   std::shared_ptr<Parts> parts_;

@@ -11,12 +11,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 
@@ -26,8 +24,6 @@ struct State;
 
 /// Who a message is from. Results of tools are in messages of role `user`.
 enum class Role : std::uint8_t { user, assistant, system };
-
-[[nodiscard]] std::string_view to_string(Role role);
 
 /// Members that a value was read with and has no field for, in their order.
 using Unknown = std::vector<std::pair<std::string, RawJson>>;
@@ -48,7 +44,7 @@ struct ReasoningBlock {
 };
 
 /// A call of a tool that a model asks for. Whether it is made, and what became of it, is in the log
-/// of the session (calls.hpp).
+/// of the session.
 struct ToolCallBlock {
   std::string id{};  ///< The provider's; never identity.
   std::string name{};
@@ -93,11 +89,6 @@ struct Message {
 [[nodiscard]] Message user_says(std::string text);
 [[nodiscard]] Message assistant_says(std::string text);
 
-/// The arguments of a call as a model wrote them. Nothing at all is an empty object: some models
-/// send that.
-/// Fails: as parse_json.
-[[nodiscard]] Result<Json> parse_args(std::string_view args);
-
 /// All text blocks, one after the other.
 [[nodiscard]] std::string text_of(const Message& message);
 
@@ -122,8 +113,6 @@ struct Setup {
 
 /// A blocked step is left out: the plan can be finished without it.
 enum class StepStatus : std::uint8_t { pending, in_progress, done, blocked };
-
-[[nodiscard]] std::string_view to_string(StepStatus status);
 
 /// A part of the work, with what shows that it is done.
 struct PlanStep {

@@ -18,7 +18,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
@@ -58,10 +57,6 @@ struct Forked {
   /// them again, they are made again.
   std::vector<Call> effects_after{};
 };
-
-/// What Runtime::fork would do now. Fails: as read_state; as Ledger::list.
-[[nodiscard]] Result<Forked> foresee_fork(Store& store, const SessionId& from, Point at,
-                                          bool fresh_effects = false);
 
 struct RuntimeOptions {
   std::string host{};    ///< As others are told who holds a session; empty: this machine's name.

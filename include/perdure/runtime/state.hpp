@@ -146,7 +146,4 @@ struct Difference {
   [[nodiscard]] bool is_empty() const { return *this == Difference{}; }
 };
 
-/// From a to b. What is missing on one side differs.
-[[nodiscard]] Difference diff(const State& a, const State& b);
-
 }  // namespace perdure

@@ -56,7 +56,7 @@ std::unexpected<Error> no_state(const SessionId& session, Version version, std::
 
 }  // namespace
 
-NewCheckpoint to_checkpoint(const NewRow& row) {
+NewCheckpoint to_checkpoint(const Row& row) {
   ObjectWriter writer;
   if (row.parent) writer.add("parent", *row.parent);
   writer.add_raw("metadata", row.metadata.text());

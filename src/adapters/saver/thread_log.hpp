@@ -45,13 +45,8 @@ struct LoadedState {
   std::size_t cost = 0;  ///< Of the changes since the last whole state.
 };
 
-/// What a put hands to the store.
-struct NewRow {
-  std::string id{};
-  std::optional<std::string> parent{};
-  const RawJson& metadata;
-};
-[[nodiscard]] NewCheckpoint to_checkpoint(const NewRow& row);
+/// What a put hands to the store; version and time are the store's to give.
+[[nodiscard]] NewCheckpoint to_checkpoint(const Row& row);
 
 /// A thread that is not there has no rows.
 class ThreadLog {

@@ -23,6 +23,7 @@
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure::loop {
 namespace {

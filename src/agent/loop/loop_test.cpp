@@ -20,7 +20,6 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"

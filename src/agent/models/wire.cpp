@@ -17,6 +17,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/conversation.hpp"
+#include "runtime/api/records.hpp"
 #include "store/api/limits.hpp"
 #include "text/wording.hpp"
 

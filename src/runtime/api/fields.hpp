@@ -189,6 +189,9 @@ class Reader {
   template <Shaped Value>
   void read_part(std::size_t part, Value& out);
 
+  template <class Integer>
+  void read_integer(std::string_view key, Integer& out, std::string_view expected);
+
   void look_at_members();
   std::optional<std::string_view> take(std::string_view key);
   std::optional<std::size_t> take_part(std::string_view key);

@@ -11,8 +11,8 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -25,6 +25,9 @@ namespace perdure {
 /// Fails: as Log::read; as `take`; `unavailable` if it throws.
 [[nodiscard]] Result<void> read_line(Store& store, const SessionId& session, Point as_of,
                                      const std::function<Result<void>(Entry&)>& take);
+
+/// From a to b. What is missing on one side differs.
+[[nodiscard]] Difference diff(const State& a, const State& b);
 
 /// Whether `channel` is one that the fold has a member of State for.
 [[nodiscard]] bool is_reserved(std::string_view channel);

@@ -302,7 +302,7 @@ void Records::dispatch(const CallView& call, std::int64_t key_generation, bool n
     Approval used = *word;
     used.decision = ApprovalDecision::used;
     used.at = writer_.deps().clock.now();
-    draft_.add(appending("approvals", std::string(to_string(used.decision)), to_json(used)));
+    draft_.add(entry_of(used));
   }
   Dispatch change{.call = call.call()};
   if (call.tool != nullptr) change.deadline = writer_.deps().clock.now() + call.tool->timeout;

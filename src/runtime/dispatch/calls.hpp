@@ -13,13 +13,13 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/commit.hpp"
 #include "runtime/api/operation.hpp"
 #include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
@@ -73,12 +73,6 @@ struct CallView {
 /// Whether a commit failed only because another call holds the key of one that it dispatches: not a
 /// mistake, but the race that keys are for.
 [[nodiscard]] bool lost_a_claim(const Error& error, const std::vector<CallView>& dispatched);
-
-/// Who settled a call, if it was not its own outcome.
-struct Reason {
-  std::string who{};
-  std::string why{};
-};
 
 class Records {
  public:

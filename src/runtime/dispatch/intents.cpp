@@ -22,7 +22,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
@@ -136,12 +135,6 @@ const PlacedMessage* find_last_response(const State& state) {
       state.transcript.rbegin(), state.transcript.rend(),
       [](const auto& placed) { return placed.message.role == Role::assistant; });
   return last == state.transcript.rend() || last->message.is_partial ? nullptr : &*last;
-}
-
-std::size_t count_calls(const Message& message) {
-  return static_cast<std::size_t>(std::ranges::count_if(message.blocks, [](const Block& block) {
-    return std::holds_alternative<ToolCallBlock>(block);
-  }));
 }
 
 // Whose entry is at that position of the session's line.
@@ -279,6 +272,12 @@ CallView take_over(SessionWriter& writer, Draft& draft, const CallView& of, cons
 }
 
 }  // namespace
+
+std::size_t count_calls(const Message& message) {
+  return static_cast<std::size_t>(std::ranges::count_if(message.blocks, [](const Block& block) {
+    return std::holds_alternative<ToolCallBlock>(block);
+  }));
+}
 
 Result<State> read_whole_step(Store& store, const SessionId& session, Point point,
                               bool prefers_own) {

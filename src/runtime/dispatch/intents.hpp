@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "dispatch/calls.hpp"
@@ -27,6 +28,9 @@ namespace perdure::dispatch {
 /// others, in order; where the policy threw, the call is only intended.
 [[nodiscard]] std::vector<CallView> intend(SessionWriter& writer, Draft& draft, Position message,
                                            const Message& response);
+
+/// How many calls the message asks for.
+[[nodiscard]] std::size_t count_calls(const Message& message);
 
 /// The state as of the point; if a response stands there and its intents follow, with these: they are
 /// one commit, and what became of the calls is found by them. `prefers_own`, for a session that goes

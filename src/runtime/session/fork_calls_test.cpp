@@ -12,7 +12,6 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
@@ -22,6 +21,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
 
 namespace perdure {

@@ -25,7 +25,6 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
@@ -48,13 +47,8 @@ namespace {
 constexpr std::size_t mails_max = 100;  // In one commit.
 
 Result<Position> commit_one(SessionWriter& writer, NewEntry entry) {
-  Position position = 0;
-  auto written = writer.write([&](Draft& draft) -> Result<void> {
-    position = draft.add(std::move(entry));
-    return {};
-  });
-  if (!written) return forward(written);
-  return position;
+  return writer.write(
+      [&](Draft& draft) -> Result<Position> { return draft.add(std::move(entry)); });
 }
 
 Result<void> check_is_users(const std::string& channel) {
@@ -120,16 +114,12 @@ Result<Position> Session::set(const std::string& channel, Body body,
   if (stands && has_ended(stands->status)) {
     return fail(ErrorCode::invalid_argument, "to end a session, set its status alone");
   }
-  Position position = 0;
-  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
+  return parts_->writer.write([&](Draft& draft) -> Result<Position> {
     if (stands && parts_->writer.has_ended()) return refuse_reopening(status());
-    position = draft.add(
-        {.channel = channel, .kind = "value", .fold = Fold::replace, .body = std::move(body)});
     if (stands) draft.stand(*stands);
-    return {};
+    return draft.add(
+        {.channel = channel, .kind = "value", .fold = Fold::replace, .body = std::move(body)});
   });
-  if (!written) return forward(written);
-  return position;
 }
 
 Result<Position> Session::set(const Setup& setup) {
@@ -153,16 +143,12 @@ Result<void> set_agent(Session& session, const AgentChange& change, const Setup&
 }
 
 Result<std::int64_t> Session::count(const std::string& counter, std::int64_t by) {
-  Result<std::int64_t> number = 0;
-  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
+  return parts_->writer.write([&](Draft& draft) {
     Counters counters = state().counters;
-    number = add(counters, counter, by);
-    if (!number) return forward(number);
-    draft.add(replacing("counters", "counters", to_json(counters)));
-    return {};
+    auto number = add(counters, counter, by);
+    if (number) draft.add(replacing("counters", "counters", to_json(counters)));
+    return number;
   });
-  if (!written) return forward(written);
-  return number;
 }
 
 Result<Version> Session::checkpoint(const NewCheckpoint& note) {
@@ -258,7 +244,7 @@ Result<void> Session::rewind(Point point) {
       if (!ended) return ended;
     }
     if (const auto kept = carried_over(there->budget, state().budget)) {
-      draft.add(appending("budget", std::string(to_string(kept->change)), to_json(*kept)));
+      draft.add(entry_of(*kept));
     }
     // Going back changes what was said, not the session's status.
     if (writer.status_in(*there) != status()) {
@@ -279,21 +265,9 @@ NewRequest new_request(const RequestSpec& spec, Request request) {
   return {.request = std::move(request), .reserve_micros = spec.reserve_micros};
 }
 
-std::int64_t reserved_by(const Budget& budget, const Request& request) {
-  const auto found = budget.reservations.find(request.reservation);
-  return found == budget.reservations.end() ? 0 : found->second.micros;
-}
-
-bool has_calls(const Message& message) {
-  for (const Block& block : message.blocks) {
-    if (std::holds_alternative<ToolCallBlock>(block)) return true;
-  }
-  return false;
-}
-
 bool ends_turn(const Message& response, const ResponseExtras& extras) {
   if (response.is_partial) return extras.rests.has_value();
-  return !has_calls(response) && !extras.goes_on;
+  return dispatch::count_calls(response) == 0 && !extras.goes_on;
 }
 
 // The open request, if this process wrote it ahead and it was not sent yet.
@@ -413,8 +387,8 @@ Result<void> Session::record_request(const RequestSpec& request, std::optional<M
     }
     Budget budget = writer.state().budget;
     // What is on disk covers it: that it is sent, and for how much less, need not be there before.
-    const bool is_covered =
-        ahead != nullptr && !input && reserved_by(budget, *ahead) >= request.reserve_micros;
+    const bool is_covered = ahead != nullptr && !input &&
+                            reserved_by(budget, ahead->reservation) >= request.reserve_micros;
     if (is_covered) draft.batch.sync = Sync::later;
     if (input) add_input(writer, draft, *std::move(input));
     Request sent;
@@ -482,15 +456,11 @@ Result<void> Session::resolve(Position call, const Decision& decision) {
 }
 
 Result<std::size_t> Session::cancel_calls(const std::string& why, std::optional<Message> input) {
-  Result<std::size_t> cancelled = 0;
-  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
-    cancelled = parts_->dispatcher.cancel_unbegun(draft, why);
-    if (!cancelled) return forward(cancelled);
-    if (*cancelled > 0 && input) add_input(parts_->writer, draft, *std::move(input));
-    return {};
+  return parts_->writer.write([&](Draft& draft) {
+    auto cancelled = parts_->dispatcher.cancel_unbegun(draft, why);
+    if (cancelled && *cancelled > 0 && input) add_input(parts_->writer, draft, *std::move(input));
+    return cancelled;
   });
-  if (!written) return forward(written);
-  return cancelled;
 }
 
 Result<void> Session::set_budget(std::optional<std::int64_t> micros, const std::string& who,

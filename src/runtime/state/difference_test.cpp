@@ -8,6 +8,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 #include "state/log_fixture.hpp"
 
 namespace perdure {
