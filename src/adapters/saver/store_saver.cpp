@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -32,7 +33,6 @@
 #include "runtime/api/fields.hpp"
 #include "runtime/api/session.hpp"
 #include "runtime/api/worker.hpp"
-#include "saver/delta.hpp"
 #include "saver/thread_log.hpp"
 #include "store/api/limits.hpp"
 #include "store/api/lookup.hpp"
@@ -102,8 +102,9 @@ class LeaseQueue {
   /// made if there is none. Where the lease was lost on the way, all of it is done again;
   /// nothing was written then.
   /// Fails: as `work`; `lease_held` if it was not let go in time.
-  [[nodiscard]] Result<void> run(const NewSession& session,
-                                 const std::function<Result<void>(const LeaseScope&)>& work) {
+  template <class Work>
+  [[nodiscard]] std::invoke_result_t<Work, const LeaseScope&> run(const NewSession& session,
+                                                                  Work work) {
     for (int tries = 1;; ++tries) {
       auto done = wait_for(session.id, [&] { return run_once(session, work); });
       const bool is_held = !done && done.error().code == ErrorCode::lease_held;
@@ -115,10 +116,10 @@ class LeaseQueue {
 
   /// Repeats `action` while it fails with `lease_held`, and there is time. Not for code of the very
   /// session (calls.hpp).
-  [[nodiscard]] Result<void> wait_for(const SessionId& session,
-                                      const std::function<Result<void>()>& action) {
+  template <class Action>
+  [[nodiscard]] std::invoke_result_t<Action> wait_for(const SessionId& session, Action action) {
     // A session's own code would wait for itself.
-    const auto is_held = [&](const Result<void>& done) {
+    const auto is_held = [&](const auto& done) {
       return !done && done.error().code == ErrorCode::lease_held &&
              !OnBehalf::is_of(session, done.error().subject);
     };
@@ -144,15 +145,16 @@ class LeaseQueue {
   static constexpr Duration look_every{100};
   static constexpr int tries_max = 100;
 
-  Result<void> run_once(const NewSession& session,
-                        const std::function<Result<void>(const LeaseScope&)>& work) {
+  template <class Work>
+  std::invoke_result_t<Work, const LeaseScope&> run_once(const NewSession& session, Work& work) {
     const std::scoped_lock lock(
         in_turn_.at(std::hash<std::string>{}(session.id.text()) % in_turn_.size()));
     auto lease = acquire(session);
     if (!lease) return forward(lease);
     // Read after the lease: before it, another one could still write.
     auto summary = store_.sessions().read(session.id);
-    auto done = summary ? work({.lease = *lease, .session = *summary}) : forward(summary);
+    auto done = summary ? work(LeaseScope{.lease = *lease, .session = *summary})
+                        : std::invoke_result_t<Work, const LeaseScope&>(forward(summary));
     // What it left behind ends with our lease time at the latest.
     (void)store_.ownership().release(*lease);
     return done;
@@ -282,25 +284,21 @@ class Steps {
 
     auto resource = own_resource();
     if (!resource) return forward(resource);
-    Answer given = std::nullopt;
-    auto run = queue_.run(new_session(thread_id), [&](const LeaseScope& turn) -> Result<void> {
+    return queue_.run(new_session(thread_id), [&](const LeaseScope& turn) -> Result<ClaimAnswer> {
       auto now = find(session, wish.step_key);
       if (!now) return forward(now);
-      given = answer(*now, wish, thread_id);
-      if (!given || *given) return {};
-      if (auto whole = check_none_lost(turn.session, wish.step_key); !whole) return whole;
+      auto given = answer(*now, wish, thread_id);
+      if (!given) return forward(given);
+      if (*given) return **std::move(given);
+      if (auto whole = check_none_lost(turn.session, wish.step_key); !whole) return forward(whole);
       StepEntry entry = wish;
       entry.kind = claimed;
       entry.token = mint<StepClaimTag>(ids_).text();
       entry.resource = *resource;
-      given = ClaimAnswer(
-          StepClaim{.thread_id = thread_id, .step_key = wish.step_key, .token = entry.token});
       // If the machine dies with this, so does the claimant.
-      return write(turn, entry, Sync::later);
+      if (auto done = write(turn, entry, Sync::later); !done) return forward(done);
+      return StepClaim{.thread_id = thread_id, .step_key = wish.step_key, .token = entry.token};
     });
-    if (!run) return forward(run);
-    if (!given) return forward(given);
-    return **std::move(given);
   }
 
   [[nodiscard]] Result<void> fill(const StepClaim& claim, const RawJson& result) {
@@ -430,20 +428,18 @@ class Steps {
     if (!there) return forward(there);
     if (!*there || (*there)->token != claim.token) return false;
     if ((*there)->kind != claimed) return (*there)->kind == kind;
-    bool ours = false;
-    auto run =
-        queue_.run(new_session(claim.thread_id), [&](const LeaseScope& turn) -> Result<void> {
-          auto now = find(session, claim.step_key);
-          if (!now) return forward(now);
-          ours = *now && (*now)->token == claim.token && (*now)->kind == claimed;
-          if (!ours) return {};
-          StepEntry entry = **std::move(now);
-          entry.kind = kind;
-          entry.result = result;
-          return write(turn, entry, kind == filled ? Sync::now : Sync::later);
-        });
-    if (!run) return forward(run);
-    return ours;
+    return queue_.run(new_session(claim.thread_id), [&](const LeaseScope& turn) -> Result<bool> {
+      auto now = find(session, claim.step_key);
+      if (!now) return forward(now);
+      const bool ours = *now && (*now)->token == claim.token && (*now)->kind == claimed;
+      if (!ours) return false;
+      StepEntry entry = **std::move(now);
+      entry.kind = kind;
+      entry.result = result;
+      const Sync sync = kind == filled ? Sync::now : Sync::later;
+      if (auto done = write(turn, entry, sync); !done) return forward(done);
+      return true;
+    });
   }
 
   Store& store_;
@@ -684,19 +680,10 @@ class StoreSaver final : public CheckpointSaver {
                   .parent_id = parent_id,
                   .metadata = metadata};
     if (auto here = check_own_process(parts_); !here) return forward(here);
-    std::optional<Checkpoint> made;
-    auto run = parts_->queue.run(parts_->new_session(*session),
-                                 [&](const saver::LeaseScope& turn) -> Result<void> {
-                                   auto done = parts_->put_in_turn(put, turn);
-                                   if (!done) return forward(done);
-                                   made = *std::move(done);
-                                   return {};
-                                 });
-    if (!run) {
-      parts_->recent.forget(thread_id);
-      return forward(run);
-    }
-    return *std::move(made);
+    auto made = parts_->queue.run(parts_->new_session(*session),
+                                  [&](const auto& turn) { return parts_->put_in_turn(put, turn); });
+    if (!made) parts_->recent.forget(thread_id);
+    return made;
   }
 
   Result<std::vector<Checkpoint>> list(const std::string& thread_id,

@@ -1,8 +1,6 @@
 // A call that is refused has its row in the ledger too: what was asked for is not lost. What was begun
 // elsewhere is never run here: its outcome cannot be known.
 
-#include "dispatch/intents.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -21,7 +21,6 @@
 #include "core/api/guarded.hpp"
 #include "core/api/own_process.hpp"
 #include "dispatch/calls.hpp"
-#include "dispatch/intents.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"

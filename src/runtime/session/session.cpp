@@ -19,7 +19,6 @@
 
 #include "core/api/own_process.hpp"
 #include "dispatch/calls.hpp"
-#include "dispatch/intents.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"

@@ -19,7 +19,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "runtime/api/growing_history.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
 

@@ -12,7 +12,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "runtime/api/growing_history.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "state/log_fixture.hpp"
 
