@@ -15,7 +15,6 @@
 
 // Sessions under a loop of your own.
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 
 // Agents.

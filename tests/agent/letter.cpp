@@ -17,7 +17,6 @@
 #include "agent/task.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"

@@ -13,7 +13,6 @@
 #include "doubles/must.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
 

@@ -8,7 +8,6 @@
 #include "fixture.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "recovery/terminal_input.hpp"

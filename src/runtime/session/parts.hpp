@@ -12,7 +12,7 @@
 #include "dispatch/calls.hpp"
 #include "dispatch/dispatcher.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

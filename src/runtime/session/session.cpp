@@ -1,7 +1,7 @@
 // Each method is a draft and its commit. What a crash after a commit leaves is what the next process
 // starts from.
 
-#include "perdure/runtime/session.hpp"
+#include "runtime/api/session.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +24,6 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -35,7 +34,6 @@
 #include "runtime/api/commit.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
-#include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
 #include "session/parts.hpp"
 #include "writer/session_writer.hpp"

@@ -15,7 +15,6 @@
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 

@@ -10,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/state_details.hpp"

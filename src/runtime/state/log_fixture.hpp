@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"

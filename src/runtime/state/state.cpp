@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/read.hpp"
