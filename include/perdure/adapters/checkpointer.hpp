@@ -32,6 +32,7 @@
 
 namespace perdure {
 
+/// How the checkpointer appears to others, and what it takes time and ids from.
 struct CheckpointerOptions {
   /// How long a process on another machine must wait after this one died.
   Duration lease_time{30'000};
@@ -41,6 +42,7 @@ struct CheckpointerOptions {
   std::int64_t pid = 0;  ///< As others see the holder of a session; 0: this process.
 };
 
+/// The sessions of one store that this process saves.
 class Checkpointer {
  public:
   /// What a version holds.
@@ -51,6 +53,7 @@ class Checkpointer {
     bool operator==(const Content&) const = default;
   };
 
+  /// A call that a model asks for, and which other calls are the same operation.
   struct ToolCall {
     std::string call_id{};  ///< The provider's: shown, and never identity.
     std::string tool_name{};
@@ -92,6 +95,7 @@ class Checkpointer {
   };
   using Issued = std::variant<MayRun, Completed, Pending>;
 
+  /// What a session holds.
   struct Loaded {
     Version version = 0;  ///< The latest there is; 0: none.
     Content content{};

@@ -80,13 +80,14 @@ struct Decision {
 [[nodiscard]] std::string_view to_string(Decision::As as);
 [[nodiscard]] std::optional<Decision::As> decision_from(std::string_view text);
 
+/// A session that this process holds. It can be moved, and not copied.
 class Session {
  public:
   explicit Session(std::unique_ptr<SessionParts> parts);
   /// Gives the lease up; what was committed stays. Waits for attempts that still run.
-  ~Session();
-  Session(Session&& other) noexcept;
-  Session& operator=(Session&& other) noexcept;
+  ~Session() = default;
+  Session(Session&& other) noexcept = default;
+  Session& operator=(Session&& other) noexcept = default;
 
   [[nodiscard]] const SessionId& id() const;
   [[nodiscard]] const Lease& lease() const;
@@ -242,12 +243,14 @@ enum class Carried : std::uint8_t {
   refused,  ///< It was refused as soon as it was asked for, and is here for the same reason.
 };
 
+/// One such call.
 struct CarriedCall {
   Call call{};  ///< As the session that issued it has it; without one if that is gone.
   Carried as = Carried::told;
   Position position = 0;  ///< Of the fork's own call; 0: it has none, or is only foreseen.
 };
 
+/// A new fork, and what it will do about the calls around its point.
 struct Forked {
   SessionId id{};                    ///< Empty: it is only foreseen.
   Position position = 0;             ///< The last one that it shares.
@@ -257,6 +260,7 @@ struct Forked {
   std::vector<Call> effects_after{};
 };
 
+/// How a process works on its sessions.
 struct RuntimeOptions {
   std::string host{};    ///< As others are told who holds a session; empty: this machine's name.
   std::int64_t pid = 0;  ///< 0: this process.
@@ -278,6 +282,7 @@ struct SessionSpec {
   std::optional<Message> input{};               ///< There from the session's first moment.
 };
 
+/// How a fork differs from the session that it continues.
 struct ForkSpec {
   std::optional<SessionId> id{};
   Annotation annotation{};
@@ -308,11 +313,13 @@ struct ResumeSpec {
   std::function<Result<void>(Session&)> prepare{};
 };
 
+/// A session that was taken up, and what was found.
 struct Resumed {
   Session session;
   RecoveryReport report{};
 };
 
+/// This process as a worker of one store.
 class Runtime {
  public:
   /// `store` must outlive it. Fails: as Ownership::enroll.

@@ -218,6 +218,7 @@ struct Scratchpad {
   bool operator==(const Scratchpad&) const = default;
 };
 
+/// A message of the conversation, and its place in the log.
 struct PlacedMessage {
   Position position = 0;
   Message message{};
@@ -249,6 +250,7 @@ class DetailsOfState {
   std::unique_ptr<StateDetails> details_;  // Never null.
 };
 
+/// As of one position of a session. A value: it does not change when the session goes on.
 struct State {
   Position head = 0;          ///< Of the last entry folded; 0: none.
   std::uint64_t entries = 0;  ///< How many were folded.

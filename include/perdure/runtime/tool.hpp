@@ -31,6 +31,7 @@ namespace perdure {
 
 struct SelfAnswering;
 
+/// What a run of a tool touches, declared by whoever writes the tool.
 struct SideEffects {
   bool read = false;
   bool write = false;    ///< Something on this machine.
@@ -87,6 +88,7 @@ struct CallContext {
   ToolProgress progress{};  ///< For whoever watches.
 };
 
+/// It ran to its end.
 struct Succeeded {
   std::string content{};  ///< Any bytes.
   bool is_error = false;  ///< It ran, and its answer is that of an error.
@@ -113,6 +115,7 @@ struct Twin {
   CallState state = CallState::succeeded;
 };
 
+/// What `verify` knows of the call that it is asked about.
 struct VerifyContext {
   const Json& args;
   std::string key{};
@@ -123,10 +126,12 @@ struct VerifyContext {
   std::stop_token stop{};
 };
 
+/// It took effect, and this is the result.
 struct Landed {
   std::string content{};
   bool is_error = false;
 };
+/// It did not take effect so far. What was sent may still arrive: see Tool::in_flight_max.
 struct NotLanded {};
 /// Also whatever is ambiguous.
 struct CannotTell {
@@ -145,6 +150,7 @@ struct LeftoverContext {
 /// What further calls wait for while one is in doubt and the model was told so.
 enum class Blocking : std::uint8_t { same_tool, same_arguments };
 
+/// What a model may call, what that touches, and the code that does it. A value.
 struct Tool {
   std::string name{};
   std::string description{};
@@ -252,6 +258,7 @@ struct ProposedCall {
   }
 };
 
+/// What a session does by itself, and what it asks for.
 struct Policy {
   OnDoubt on_doubt = OnDoubt::ask;
   /// Whether a call may be made; empty: every call may. Asked when the response is recorded, also

@@ -152,11 +152,7 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
   auto made = parts_->parts_of_new(id);
   if (!made) return forward(made);
   auto parts = *std::move(made);
-  if (spec.input) {
-    Message input = *spec.input;
-    complete(input, parts->writer);
-    draft.add(appending("transcript", "message", to_json(input)));
-  }
+  if (spec.input) add_message(draft, parts->writer, *spec.input);
   auto begun = parts->writer.begin({.id = id, .annotation = spec.annotation}, std::move(draft));
   if (!begun) return forward(begun);
   return Session(std::move(parts));

@@ -86,9 +86,6 @@ std::optional<BudgetEntry> carried_over(const Budget& there, const Budget& now) 
 }  // namespace
 
 Session::Session(std::unique_ptr<SessionParts> parts) : parts_(of_own_process(std::move(parts))) {}
-Session::~Session() = default;
-Session::Session(Session&& other) noexcept = default;
-Session& Session::operator=(Session&& other) noexcept = default;
 
 const SessionId& Session::id() const { return parts_->writer.lease().session; }
 const Lease& Session::lease() const { return parts_->writer.lease(); }
@@ -96,8 +93,9 @@ const State& Session::state() const { return parts_->writer.state(); }
 Status Session::status() const { return parts_->writer.status(); }
 
 Result<Position> Session::append(Message message) {
-  complete(message, parts_->writer);
-  return commit_one(parts_->writer, appending("transcript", "message", to_json(message)));
+  return parts_->writer.write([&](Draft& draft) -> Result<Position> {
+    return add_message(draft, parts_->writer, std::move(message));
+  });
 }
 
 Result<Position> Session::append(const std::string& channel, Body body) {
@@ -274,16 +272,8 @@ const Request* written_ahead(const SessionWriter& writer) {
   return is_ours ? &open->request : nullptr;
 }
 
-bool is_checkpoint_due(const SessionParts& parts) {
-  const SessionWriter& writer = parts.writer;
-  const Cadence& cadence = writer.deps().policy.cadence;
-  if (cadence.at != Cadence::At::period) return true;
-  if (writer.turns_since_named() + 1 >= cadence.turns) return true;
-  return writer.deps().clock.now() - writer.named_at() >= cadence.time;
-}
-
-void end_turn(Draft& draft, const SessionParts& parts) {
-  if (is_checkpoint_due(parts)) {
+void end_turn(Draft& draft, const SessionWriter& writer) {
+  if (writer.is_checkpoint_due()) {
     draft.batch.checkpoint = NewCheckpoint{.reason = "turn"};
   } else {
     draft.batch.sync = Sync::later;
@@ -339,7 +329,7 @@ Result<Response> build_response(SessionParts& parts, const Message& response, co
   if (!made) return made;
   if (extras.plan) made->draft.add(replacing("plan", "plan", to_json(*extras.plan)));
   if (ends) {
-    end_turn(made->draft, parts);
+    end_turn(made->draft, parts.writer);
     // What others decided meanwhile stays.
     if (extras.rests && parts.writer.check_goes_on()) made->draft.stand(*extras.rests);
   }
@@ -359,11 +349,6 @@ Result<Response> build_response(SessionParts& parts, const Message& response, co
     parts.dispatcher.place_next_request(made->draft, calls);
   }
   return made;
-}
-
-void add_input(const SessionWriter& writer, Draft& draft, Message input) {
-  complete(input, writer);
-  draft.add(appending("transcript", "message", to_json(input)));
 }
 
 }  // namespace
@@ -387,7 +372,7 @@ Result<void> Session::record_request(const RequestSpec& request, std::optional<M
     const bool is_covered = ahead != nullptr && !input &&
                             reserved_by(budget, ahead->reservation) >= request.reserve_micros;
     if (is_covered) draft.batch.sync = Sync::later;
-    if (input) add_input(writer, draft, *std::move(input));
+    if (input) add_message(draft, writer, *std::move(input));
     Request sent;
     if (ahead != nullptr) sent.reservation = ahead->reservation;
     return add_request(draft, writer.deps().ids, budget, new_request(request, sent));
@@ -455,7 +440,7 @@ Result<void> Session::resolve(Position call, const Decision& decision) {
 Result<std::size_t> Session::cancel_calls(const std::string& why, std::optional<Message> input) {
   return parts_->writer.write([&](Draft& draft) {
     auto cancelled = parts_->dispatcher.cancel_unbegun(draft, why);
-    if (cancelled && *cancelled > 0 && input) add_input(parts_->writer, draft, *std::move(input));
+    if (cancelled && *cancelled > 0 && input) add_message(draft, parts_->writer, *std::move(input));
     return cancelled;
   });
 }

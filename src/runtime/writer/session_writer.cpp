@@ -204,6 +204,11 @@ void complete(Message& message, const SessionWriter& writer) {
   if (message.created_at == Timestamp{}) message.created_at = writer.deps().clock.now();
 }
 
+Position add_message(Draft& draft, const SessionWriter& writer, Message message) {
+  complete(message, writer);
+  return draft.add(appending("transcript", "message", to_json(message)));
+}
+
 SessionWriter::~SessionWriter() {
   // Where this fails, the worker's end frees it.
   [[maybe_unused]] const auto released = release();
@@ -272,7 +277,12 @@ Result<void> SessionWriter::load() {
   return find_last_name(row->created_at);
 }
 
-std::int64_t SessionWriter::turns_since_named() const { return state_.totals.turns - named_turns_; }
+bool SessionWriter::is_checkpoint_due() const {
+  const Cadence& cadence = deps_.policy.cadence;
+  if (cadence.at != Cadence::At::period) return true;
+  if (state_.totals.turns - named_turns_ + 1 >= cadence.turns) return true;
+  return deps_.clock.now() - named_at_ >= cadence.time;
+}
 
 // Only a cadence that counts needs to know what earlier owners named.
 Result<void> SessionWriter::find_last_name(Timestamp created_at) {

@@ -230,9 +230,8 @@ class SessionWriter {
   [[nodiscard]] Status status() const { return status_; }
   /// The one that this object named last.
   [[nodiscard]] Version version() const { return version_; }
-  /// When a version was last named, in this line or another, by whomever; else its beginning.
-  [[nodiscard]] Timestamp named_at() const { return named_at_; }
-  [[nodiscard]] std::int64_t turns_since_named() const;
+  /// Whether the cadence names the head at the end of the turn that ends now.
+  [[nodiscard]] bool is_checkpoint_due() const;
   [[nodiscard]] bool has_ended() const;
   /// What `state` says of this session's status: none of what a fork shares with its parent.
   [[nodiscard]] Status status_in(const State& state) const {
@@ -260,6 +259,7 @@ class SessionWriter {
   std::optional<Holder> before_;
   Timestamp taken_at_;
   Version version_{};
+  /// When a version was last named, in this line or another, by any owner; else its beginning.
   Timestamp named_at_;
   std::int64_t named_turns_ = 0;  ///< How many there were then.
   State state_;
@@ -283,5 +283,7 @@ class SessionWriter {
 
 /// Gives the message an id and a time if it has none.
 void complete(Message& message, const SessionWriter& writer);
+/// Adds the message, so completed.
+Position add_message(Draft& draft, const SessionWriter& writer, Message message);
 
 }  // namespace perdure
