@@ -209,7 +209,7 @@ class StrangerTest(unittest.TestCase):
                 self.assertEqual(said.returncode, 7, said.stderr)
                 self.assertIn(f"resolve {title} --as", said.stdout + said.stderr.replace(self.call_of(title), title))
                 said = self.folder.run("pending", title)
-                for part in ("nobody accepted", "refunded", "succeeded", "Settle: perdure resolve"):
+                for part in ("was not accepted", "refunded", "succeeded", "Settle: perdure resolve"):
                     self.assertIn(part, said.stdout + said.stderr)
                 settled = self.folder.run("resolve", title, "--as", how, "--reason", "I asked the bank", "--yes")
                 self.assertEqual(settled.returncode, 0, settled.stderr)

@@ -102,7 +102,7 @@ TEST_P(ForeignClaims, AreNeitherReplayedNorPassedOver) {
   ASSERT_TRUE(report.waiting);
   EXPECT_EQ(report.waiting->what, Waiting::For::decision);
   EXPECT_THAT(report.waiting->why,
-              AllOf(HasSubstr(stranger.text() + ":"), HasSubstr("nobody accepted"),
+              AllOf(HasSubstr(stranger.text() + ":"), HasSubstr("was not accepted"),
                     HasSubstr("order"), HasSubstr("refunded by a stranger")));
   EXPECT_EQ(state_of(last_call()), CallState::intended);
   EXPECT_EQ(must(store->sessions().read(id)).status, Status::waiting);

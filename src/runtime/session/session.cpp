@@ -12,22 +12,18 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/api/own_process.hpp"
 #include "dispatch/calls.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
@@ -466,7 +462,7 @@ Result<void> Session::approve(Position call, bool allow, const std::string& who,
 Result<SessionId> spawn(Session& session, const ChildSpec& spec) {
   SessionWriter& writer = session.parts().writer;
   const State& state = session.state();
-  const SessionId child = spec.id ? *spec.id : mint<SessionTag>(writer.deps().ids);
+  SessionId child = spec.id ? *spec.id : mint<SessionTag>(writer.deps().ids);
   auto written = writer.write([&](Draft& draft) -> Result<void> {
     if (state.details->children.contains(child.text())) return {};
     if (auto goes_on = writer.check_goes_on(); !goes_on) return goes_on;
