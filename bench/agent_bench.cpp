@@ -20,7 +20,6 @@
 #include "bodies.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"

@@ -13,7 +13,7 @@
 #include "agent_turns.hpp"
 #include "models/dialect.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "sessions.hpp"
 #include "turns.hpp"
 

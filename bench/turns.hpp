@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 #include "workload.hpp"
 

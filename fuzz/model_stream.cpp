@@ -10,7 +10,7 @@
 #include "models/http.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
 #include "target.hpp"
 

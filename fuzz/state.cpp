@@ -12,7 +12,6 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"

@@ -14,9 +14,7 @@
 #include "perdure/store/upkeep.hpp"
 
 // Sessions under a loop of your own.
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 
 // Agents.

@@ -4,7 +4,6 @@ set(PERDURE_ADAPTERS_SOURCES
     checkpointer/checkpointer.cpp
     checkpointer/held_log.cpp
     saver/conformance.cpp
-    saver/delta.cpp
     saver/store_saver.cpp
     saver/thread_log.cpp)
 

@@ -11,7 +11,7 @@
 #include "doubles/must.hpp"
 #include "fixture.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

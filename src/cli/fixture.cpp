@@ -13,9 +13,10 @@
 
 #include "doubles/places.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "runtime/api/records.hpp"
 #include "runtime/api/session.hpp"
 
 namespace perdure::cli {

@@ -14,9 +14,8 @@ set(PERDURE_RUNTIME_SOURCES
     state/history.cpp
     state/read.cpp
     state/state.cpp
-    values/calls.cpp
-    values/conversation.cpp
     values/fields.cpp
+    values/records.cpp
     values/session_values.cpp
     writer/session_writer.cpp
     writer/worker.cpp)

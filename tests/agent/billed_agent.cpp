@@ -15,8 +15,7 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure::billed {

@@ -15,7 +15,7 @@
 
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "runtime/api/records.hpp"
 #include "world/client.hpp"

@@ -13,7 +13,7 @@
 
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "world/client.hpp"
 
 namespace perdure::agents {

@@ -12,8 +12,8 @@
 #include "agent/letter.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 

@@ -17,10 +17,10 @@
 #include "agent/task.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure::agents {
 namespace {

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure::agents {
 

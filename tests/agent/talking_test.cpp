@@ -18,7 +18,6 @@
 #include "crash/child_process.hpp"
 #include "models/model_server.hpp"
 #include "models/request_check.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "tools/fifo.hpp"
 

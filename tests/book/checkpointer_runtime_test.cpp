@@ -11,7 +11,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"

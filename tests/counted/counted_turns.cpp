@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "doubles/must.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

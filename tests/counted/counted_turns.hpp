@@ -16,9 +16,8 @@
 #include "doubles/must.hpp"
 #include "doubles/step_counter.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

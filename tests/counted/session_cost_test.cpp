@@ -9,8 +9,8 @@
 
 #include "counted/counted_turns.hpp"
 #include "doubles/must.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"

@@ -9,9 +9,7 @@
 
 #include "counted/counted_turns.hpp"
 #include "doubles/must.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 

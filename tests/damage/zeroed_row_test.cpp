@@ -11,7 +11,6 @@
 #include <string>
 #include <variant>
 
-#include "adapters/api/store_saver.hpp"
 #include "book/book_session.hpp"
 #include "contract/backends.hpp"
 #include "dispatch/turns_fixture.hpp"
@@ -22,7 +21,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
@@ -123,24 +121,24 @@ TEST(ZeroedRowOfASaver, IsNotPassedOver) {
     const std::string path = folder.file("s.db");
     std::string last;
     {
-      StoreSaver saver(must(open_store(path)));
-      for (int i = 1; i <= 6; ++i) last = must(saver.put("t", state(i))).id;
+      const auto saver = make_saver(must(open_store(path)));
+      for (int i = 1; i <= 6; ++i) last = must(saver->put("t", state(i))).id;
     }
     zero(path, zeroed);
     const std::shared_ptr<Store> store = must(open_store(path));
     const auto damaged = must(store->log().read(must(SessionId::parse("t")), {}));
     ASSERT_EQ(damaged.at(zeroed - 1).condition, Condition::damaged);
 
-    StoreSaver saver(store);
-    const auto got = saver.get("t");
+    const auto saver = make_saver(store);
+    const auto got = saver->get("t");
 
     if (got) {
       EXPECT_EQ(must(must(got)->state.read()).text(), state(6).text()) << zeroed;
     } else {
       EXPECT_EQ(got.error().code, ErrorCode::corrupted) << zeroed;
     }
-    must(saver.put("t", state(0)));
-    EXPECT_EQ(must(must(saver.get("t"))->state.read()).text(), state(0).text()) << zeroed;
+    must(saver->put("t", state(0)));
+    EXPECT_EQ(must(must(saver->get("t"))->state.read()).text(), state(0).text()) << zeroed;
   }
 }
 
@@ -150,13 +148,13 @@ TEST(ZeroedRowOfASaver, GivesNoStepOutThatWasDone) {
     const TempFolder folder;
     const std::string path = folder.file("s.db");
     {
-      StoreSaver saver(must(open_store(path)));
-      const auto claim = must(saver.claim_step("t", "pay", "order 1"));
-      must(saver.fill_step(std::get<CheckpointSaver::StepClaim>(claim), json("1")));
+      const auto saver = make_saver(must(open_store(path)));
+      const auto claim = must(saver->claim_step("t", "pay", "order 1"));
+      must(saver->fill_step(std::get<CheckpointSaver::StepClaim>(claim), json("1")));
     }
     zero(path, zeroed);
-    StoreSaver saver(must(open_store(path)));
-    const auto again = saver.claim_step("t", "pay", "order 1");
+    const auto saver = make_saver(must(open_store(path)));
+    const auto again = saver->claim_step("t", "pay", "order 1");
     if (again) {
       EXPECT_TRUE(std::holds_alternative<CheckpointSaver::Step>(*again)) << zeroed;
     } else {

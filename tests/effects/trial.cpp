@@ -12,7 +12,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/state_details.hpp"

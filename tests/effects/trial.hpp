@@ -14,7 +14,7 @@
 #include "doubles/temp_folder.hpp"
 #include "effects/play.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "world/world.hpp"

@@ -19,19 +19,18 @@
 #include <unistd.h>
 #include <utility>
 
-#include "adapters/api/store_saver.hpp"
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
 #include "perdure/adapters/checkpointer.hpp"
+#include "perdure/adapters/saver.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 #include "store/api/transfer.hpp"
 
@@ -108,7 +107,7 @@ class Forked : public testing::TestWithParam<Backend> {
     session = must(runtime->create());
     book = std::make_unique<Checkpointer>(*store);
     must(book->start_session(book_id));
-    saver = std::make_unique<StoreSaver>(store);
+    saver = make_saver(store);
     must(saver->put("thread", state));
     // So that the threads that watch are there, too.
     must(store->wait_for_change(must(store->change_number()), Duration(1)));
@@ -199,7 +198,7 @@ class Forked : public testing::TestWithParam<Backend> {
   std::unique_ptr<Runtime> runtime;
   std::optional<Session> session;
   std::unique_ptr<Checkpointer> book;
-  std::unique_ptr<StoreSaver> saver;
+  std::unique_ptr<CheckpointSaver> saver;
   const SessionId book_id = SessionId::parse("book").value();
   const SessionId new_id = SessionId::parse("new").value();
   const RawJson state = RawJson::from_text(R"({"n": 1})").value();

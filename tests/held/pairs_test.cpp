@@ -20,21 +20,19 @@
 #include <utility>
 #include <vector>
 
-#include "adapters/api/store_saver.hpp"
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
 #include "held/program.hpp"
 #include "perdure/adapters/checkpointer.hpp"
+#include "perdure/adapters/saver.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
@@ -115,8 +113,8 @@ const std::vector<std::pair<std::string, Opener>>& openers() {
        }},
       {"StoreSaver::put",
        [](const Side& side, const SessionId& id) {
-         StoreSaver saver(side.store, {.wait = Duration(0)});
-         return outcome(saver.put(id.text(), RawJson::from_text(R"({"n": 2})").value()));
+         const auto saver = make_saver(side.store, {.wait = Duration(0)});
+         return outcome(saver->put(id.text(), RawJson::from_text(R"({"n": 2})").value()));
        }},
   };
   return all;
@@ -322,11 +320,11 @@ class Pairs : public testing::TestWithParam<std::tuple<Backend, Holder, Way>> {
     const auto id = SessionId::parse("thread").value();
     const auto state = RawJson::from_text(R"({"n": 1})").value();
     LateId ids(*call);
-    StoreSaver saver(side.store, {.ids = &ids});
-    must(saver.put("thread", state));
+    const auto saver = make_saver(side.store, {.ids = &ids});
+    must(saver->put("thread", state));
     ids.late_after = 2;  // The first is minted before the lease is taken.
-    while_under_way(id, [&] { must(saver.put("thread", state)); });
-    EXPECT_EQ(must(saver.list("thread")).size(), 2U);
+    while_under_way(id, [&] { must(saver->put("thread", state)); });
+    EXPECT_EQ(must(saver->list("thread")).size(), 2U);
   }
 
   void hold_program() {

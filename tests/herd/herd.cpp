@@ -22,7 +22,6 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"

@@ -10,7 +10,6 @@
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"

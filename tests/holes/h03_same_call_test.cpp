@@ -8,9 +8,8 @@
 #include "contract/backends.hpp"
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 

@@ -7,7 +7,6 @@
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 
 namespace perdure {

@@ -9,9 +9,7 @@
 #include "holes/hole_session.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 

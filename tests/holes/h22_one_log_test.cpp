@@ -10,7 +10,6 @@
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"

@@ -8,7 +8,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/sessions.hpp"
 

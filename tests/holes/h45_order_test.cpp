@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "adapters/api/store_saver.hpp"
 #include "contract/backends.hpp"
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "holes/hole_session.hpp"
+#include "perdure/adapters/saver.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/store.hpp"
 
@@ -21,14 +21,14 @@ namespace {
 class Hole45 : public testing::TestWithParam<Backend> {
  protected:
   std::string put(std::string state) {
-    return must(saver.put("t", must(RawJson::from_text(std::move(state))))).id;
+    return must(saver->put("t", must(RawJson::from_text(std::move(state))))).id;
   }
 
   StorePlace home{GetParam()};
   FakeClock clock;
   CountingIds ids;
   std::shared_ptr<Store> store = must(open_store(home.location(), {.clock = &clock, .ids = &ids}));
-  StoreSaver saver{store, {.clock = &clock, .ids = &ids}};
+  const std::unique_ptr<CheckpointSaver> saver = make_saver(store, {.clock = &clock, .ids = &ids});
 };
 
 TEST_P(Hole45, AClockThatStepsBackDoesNotMakeAnOlderCheckpointTheLatest) {
@@ -36,8 +36,8 @@ TEST_P(Hole45, AClockThatStepsBackDoesNotMakeAnOlderCheckpointTheLatest) {
   clock.set_wall(clock.now() - std::chrono::hours(1));
   const std::string second = put(R"({"n":2})");
 
-  EXPECT_EQ(must(saver.get("t"))->id, second);
-  const auto listed = must(saver.list("t"));
+  EXPECT_EQ(must(saver->get("t"))->id, second);
+  const auto listed = must(saver->list("t"));
   ASSERT_EQ(listed.size(), 2U);
   EXPECT_EQ(listed[0].id, second);
   EXPECT_EQ(listed[1].id, first);

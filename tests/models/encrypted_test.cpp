@@ -13,7 +13,7 @@
 #include "models/tls_front.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure::models {
 namespace {

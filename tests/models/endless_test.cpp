@@ -13,7 +13,7 @@
 #include "models/client.hpp"
 #include "models/model_server.hpp"
 #include "perdure/agent/provider.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include "models/streams.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure::models {

@@ -12,9 +12,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -7,7 +7,6 @@
 #include <utility>
 #include <variant>
 
-#include "adapters/api/store_saver.hpp"
 #include "counted/counted_store.hpp"
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/json.hpp"
@@ -18,11 +17,11 @@ namespace {
 
 class SaverSyncs : public testing::Test {
  protected:
-  void put() { ASSERT_TRUE(saver_.put("t", RawJson::from_text(R"({"n":1})").value())); }
+  void put() { ASSERT_TRUE(saver_->put("t", RawJson::from_text(R"({"n":1})").value())); }
 
   CheckpointSaver::StepClaim claim() {
     return std::get<CheckpointSaver::StepClaim>(
-        saver_.claim_step("t", std::to_string(++steps_), "f").value());
+        saver_->claim_step("t", std::to_string(++steps_), "f").value());
   }
 
   /// Syncs since it was asked last.
@@ -30,7 +29,8 @@ class SaverSyncs : public testing::Test {
 
   CountedStore counted_;
   // The test's own store: the pointer owns nothing.
-  StoreSaver saver_{std::shared_ptr<Store>(std::shared_ptr<Store>(), &counted_.store())};
+  const std::unique_ptr<CheckpointSaver> saver_ =
+      make_saver(std::shared_ptr<Store>(std::shared_ptr<Store>(), &counted_.store()));
   int steps_ = 0;
   std::uint64_t seen_ = 0;
 };
@@ -45,20 +45,20 @@ TEST_F(SaverSyncs, APutSyncsOnce) {
 
 // The claim itself is not synced: if the machine dies with it, so does the claimant.
 TEST_F(SaverSyncs, AStepSyncsItsResultOnly) {
-  ASSERT_TRUE(saver_.fill_step(claim(), RawJson{}));
+  ASSERT_TRUE(saver_->fill_step(claim(), RawJson{}));
   (void)syncs();
   const auto mine = claim();
   const std::uint64_t claimed = syncs();
-  ASSERT_TRUE(saver_.fill_step(mine, RawJson{}));
+  ASSERT_TRUE(saver_->fill_step(mine, RawJson{}));
   EXPECT_EQ(claimed, 0U);
   EXPECT_EQ(syncs(), 1U);
 }
 
 TEST_F(SaverSyncs, AStepThatWasDoneSyncsNothing) {
   const auto mine = claim();
-  ASSERT_TRUE(saver_.fill_step(mine, RawJson{}));
+  ASSERT_TRUE(saver_->fill_step(mine, RawJson{}));
   (void)syncs();
-  EXPECT_TRUE(saver_.claim_step("t", mine.step_key, "f"));
+  EXPECT_TRUE(saver_->claim_step("t", mine.step_key, "f"));
   EXPECT_EQ(syncs(), 0U);
 }
 

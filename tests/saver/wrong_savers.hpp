@@ -122,7 +122,7 @@ class TakesAnything final : public PassingSaver {
                          const RawJson& metadata) override {
     const bool is_object = state.value().is_object() && metadata.value().is_object();
     if (is_object) return good().put(thread_id, std::move(state), parent_id, metadata);
-    return good().put(thread_id, no_metadata(), parent_id);
+    return good().put(thread_id, RawJson::from_value(Json::Object{}), parent_id);
   }
 };
 

@@ -15,7 +15,6 @@
 
 #include "doubles/must.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"

@@ -19,7 +19,7 @@
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"

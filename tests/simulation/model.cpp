@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "property/dice.hpp"
 #include "runtime/api/records.hpp"

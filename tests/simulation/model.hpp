@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
 #include "property/dice.hpp"
 
 namespace perdure::simulation {

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
 #include "simulation/books.hpp"
 #include "simulation/model.hpp"

@@ -11,7 +11,6 @@
 
 #include "doubles/must.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"

@@ -12,9 +12,7 @@
 
 #include "doubles/must.hpp"
 #include "perdure/agent/tools.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
 

@@ -21,7 +21,6 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/fifo.hpp"
 

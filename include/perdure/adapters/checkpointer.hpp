@@ -32,6 +32,7 @@
 
 namespace perdure {
 
+/// How the checkpointer appears to others, and what it takes time and ids from.
 struct CheckpointerOptions {
   /// How long a process on another machine must wait after this one died.
   Duration lease_time{30'000};
@@ -41,6 +42,7 @@ struct CheckpointerOptions {
   std::int64_t pid = 0;  ///< As others see the holder of a session; 0: this process.
 };
 
+/// The sessions of one store that this process saves.
 class Checkpointer {
  public:
   /// What a version holds.
@@ -51,6 +53,7 @@ class Checkpointer {
     bool operator==(const Content&) const = default;
   };
 
+  /// A call that a model asks for, and which other calls are the same operation.
   struct ToolCall {
     std::string call_id{};  ///< The provider's: shown, and never identity.
     std::string tool_name{};
@@ -92,6 +95,7 @@ class Checkpointer {
   };
   using Issued = std::variant<MayRun, Completed, Pending>;
 
+  /// What a session holds.
   struct Loaded {
     Version version = 0;  ///< The latest there is; 0: none.
     Content content{};
@@ -112,7 +116,8 @@ class Checkpointer {
   /// session has messages. Starting one twice is not an error.
   /// Fails: `lease_held`, and names the owner; `conflict` if it has ended or is paused;
   /// `invalid_argument` if `opening` is not a list.
-  Result<void> start_session(const SessionId& session, const RawJson& opening = no_messages());
+  Result<void> start_session(const SessionId& session,
+                             const RawJson& opening = RawJson::from_value(Json::Array{}));
 
   /// Writes what changed, as a version, on disk when it returns.
   /// Fails: `invalid_argument` if the transcript is not a list, or is empty and was not, or if less
@@ -151,8 +156,6 @@ class Checkpointer {
   Result<void> end_session(const SessionId& session, Status status);
 
  private:
-  [[nodiscard]] static const RawJson& no_messages();
-
   struct Parts;
   // Owned alone; its deleter deletes nothing in a forked child.
   std::shared_ptr<Parts> parts_;

@@ -32,16 +32,13 @@ class CheckpointSaver {
    public:
     using Fetch = std::function<Result<RawJson>()>;
 
-    State() : State(RawJson{}) {}
-    State(RawJson json) : State(std::make_shared<const RawJson>(std::move(json))) {}
+    State(RawJson json = {}) : json_(std::make_shared<const RawJson>(std::move(json))) {}
     State(std::shared_ptr<const RawJson> json) : json_(std::move(json)) {}
     explicit State(Fetch fetch) : fetch_(std::move(fetch)) {}
 
     /// Fails, if it has to be fetched: `not_found` if the checkpoint is gone; `corrupted`;
     /// `unavailable`, also if `fetch` throws.
     [[nodiscard]] Result<RawJson> read() const;
-    /// read() needs no storage and cannot fail.
-    [[nodiscard]] bool is_in_hand() const { return json_ != nullptr; }
 
    private:
     std::shared_ptr<const RawJson> json_;
@@ -62,7 +59,6 @@ class CheckpointSaver {
     std::string thread_id{};
     std::string step_key{};
     std::string token{};  ///< Of this claim alone.
-    bool operator==(const StepClaim&) const = default;
   };
 
   /// A step that was done.
@@ -72,7 +68,6 @@ class CheckpointSaver {
     std::string fingerprint{};
     Timestamp created_at{};
     RawJson result{};
-    bool operator==(const Step&) const = default;
   };
 
   /// Who is doing a step now.
@@ -81,7 +76,6 @@ class CheckpointSaver {
     std::string host{};
     std::int64_t pid = 0;
     Timestamp since{};
-    bool operator==(const StepHolder&) const = default;
   };
 
   using ClaimAnswer = std::variant<StepClaim, Step, StepHolder>;
@@ -97,9 +91,9 @@ class CheckpointSaver {
   /// Fails: `invalid_argument` for a bad thread id, or a state or metadata that is not a JSON object;
   /// `not_found` for the parent; `lease_held` if another process did not let go in time;
   /// `commit_unknown` if it may be there: get the latest one and compare.
-  [[nodiscard]] virtual Result<Checkpoint> put(const std::string& thread_id, RawJson state,
-                                               const std::optional<std::string>& parent_id = {},
-                                               const RawJson& metadata = no_metadata()) = 0;
+  [[nodiscard]] virtual Result<Checkpoint> put(
+      const std::string& thread_id, RawJson state, const std::optional<std::string>& parent_id = {},
+      const RawJson& metadata = RawJson::from_value(Json::Object{})) = 0;
 
   /// Checkpoints of the thread, newest first, at most `limit`; with `before`, those put earlier. An
   /// unknown thread or `before` gives an empty list. Never waits for writers.
@@ -129,9 +123,6 @@ class CheckpointSaver {
 
   /// Steps that were done, in the order in which they were filled.
   [[nodiscard]] virtual Result<std::vector<Step>> list_steps(const std::string& thread_id) = 0;
-
-  /// `{}`.
-  [[nodiscard]] static RawJson no_metadata() { return RawJson::from_value(Json::Object{}); }
 };
 
 struct SaverOptions {

@@ -29,7 +29,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure {
 

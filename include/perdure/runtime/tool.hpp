@@ -1,6 +1,8 @@
 // A tool: what it touches, whether it honours our key, how to ask whether it took effect. What a
 // second run of it would mean (the effect class) follows from that and is never declared. A tool
-// that declares nothing is `unsafe`. And the policy of a session: what it does by itself.
+// that declares nothing is `unsafe`. And the policy of a session: what it does by itself, whether a
+// call may be made, and what a call waits for. The ledger (store/ledger.hpp) has the state of a
+// call.
 
 #pragma once
 
@@ -12,6 +14,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -19,16 +22,16 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/sessions.hpp"
 
 namespace perdure {
 
 struct SelfAnswering;
 
+/// What a run of a tool touches, declared by whoever writes the tool.
 struct SideEffects {
   bool read = false;
   bool write = false;    ///< Something on this machine.
@@ -43,6 +46,31 @@ enum class Repeat : std::uint8_t {
   each_call,         ///< Never.
   once_per_session,  ///< In one tree of forks and children.
   once_per_store,
+};
+
+inline constexpr std::size_t progress_line_bytes_max = 500;
+inline constexpr std::size_t progress_lines_max = 2000;
+
+/// How far a call is, reported while it runs, a line at a time. It is not recorded, and the model
+/// does not see it. Of one call at most `progress_lines_max` lines are passed on, each cut to
+/// `progress_line_bytes_max`. A secret is found in a line, not across two. Any thread of the tool
+/// may use it; lines after the tool has returned are dropped.
+class ToolProgress {
+ public:
+  using Tell = std::function<void(std::string_view line)>;
+
+  /// Without an observer.
+  ToolProgress() = default;
+  explicit ToolProgress(Tell tell) : tell_(std::move(tell)) {}
+
+  /// Does nothing without an observer.
+  void operator()(std::string_view line) const {
+    if (tell_) tell_(line);
+  }
+  [[nodiscard]] bool is_watched() const { return static_cast<bool>(tell_); }
+
+ private:
+  Tell tell_;
 };
 
 /// What a run of a tool knows about itself.
@@ -60,6 +88,7 @@ struct CallContext {
   ToolProgress progress{};  ///< For whoever watches.
 };
 
+/// It ran to its end.
 struct Succeeded {
   std::string content{};  ///< Any bytes.
   bool is_error = false;  ///< It ran, and its answer is that of an error.
@@ -86,6 +115,7 @@ struct Twin {
   CallState state = CallState::succeeded;
 };
 
+/// What `verify` knows of the call that it is asked about.
 struct VerifyContext {
   const Json& args;
   std::string key{};
@@ -96,10 +126,12 @@ struct VerifyContext {
   std::stop_token stop{};
 };
 
+/// It took effect, and this is the result.
 struct Landed {
   std::string content{};
   bool is_error = false;
 };
+/// It did not take effect so far. What was sent may still arrive: see Tool::in_flight_max.
 struct NotLanded {};
 /// Also whatever is ambiguous.
 struct CannotTell {
@@ -118,6 +150,7 @@ struct LeftoverContext {
 /// What further calls wait for while one is in doubt and the model was told so.
 enum class Blocking : std::uint8_t { same_tool, same_arguments };
 
+/// What a model may call, what that touches, and the code that does it. A value.
 struct Tool {
   std::string name{};
   std::string description{};
@@ -180,6 +213,24 @@ enum class OnDoubt : std::uint8_t {
   tell_model,
 };
 
+/// From lax to strict.
+enum class Permit : std::uint8_t { allow, ask, deny };
+
+/// Whether a call may be made, and why not, or why a person is asked.
+struct PermitDecision {
+  Permit permit = Permit::deny;
+  std::string why{};  ///< Empty for `allow`; of `deny`: what the model is told.
+  bool operator==(const PermitDecision&) const = default;
+
+  [[nodiscard]] static PermitDecision allow() { return {.permit = Permit::allow}; }
+  [[nodiscard]] static PermitDecision ask(std::string why) {
+    return {.permit = Permit::ask, .why = std::move(why)};
+  }
+  [[nodiscard]] static PermitDecision deny(std::string why) {
+    return {.permit = Permit::deny, .why = std::move(why)};
+  }
+};
+
 /// When a session names its head by itself. Everything committed survives a crash of the process
 /// whatever is chosen, and intents are always synced.
 struct Cadence {
@@ -207,6 +258,7 @@ struct ProposedCall {
   }
 };
 
+/// What a session does by itself, and what it asks for.
 struct Policy {
   OnDoubt on_doubt = OnDoubt::ask;
   /// Whether a call may be made; empty: every call may. Asked when the response is recorded, also
@@ -218,6 +270,32 @@ struct Policy {
   /// How long a tool that is asked to stop is waited for; then its call is in doubt, until it comes
   /// back.
   Duration stop_patience{10'000};
+};
+
+/// Why the session cannot continue by itself.
+struct Waiting {
+  enum class For : std::uint8_t {
+    approval,  ///< A person has to allow the call before it is made.
+    decision,  ///< It is in doubt: a person has to resolve it.
+    time,      ///< It is asked again at `until`.
+  };
+  Position call = 0;
+  std::string tool{};
+  For what = For::decision;
+  std::string why{};
+  std::optional<Timestamp> until{};
+};
+
+/// What the dispatcher did about the calls of a session, as far as it could.
+struct CallsReport {
+  std::uint64_t run = 0;       ///< Attempts made, first and later ones.
+  std::uint64_t retried = 0;   ///< Of these, attempts after the first of their call.
+  std::uint64_t verified = 0;  ///< Asked whether they took effect.
+  std::uint64_t replayed = 0;  ///< Answered by what another call had done already.
+  std::uint64_t refused = 0;   ///< Not made: no such tool, bad arguments, blocked, not approved.
+  std::uint64_t in_doubt = 0;  ///< Became in doubt, or still are.
+  /// Empty: every call is answered and the model may be asked.
+  std::optional<Waiting> waiting{};
 };
 
 }  // namespace perdure

@@ -200,13 +200,9 @@ Tool tool_of(const Checkpointer::ToolCall& call) {
 
 /// Which operation the call is: the key that the dispatcher would give it.
 /// Fails: as dispatch::operation_of.
-Result<dispatch::Operation> operation_of(const Checkpointer::ToolCall& call, const Site& site) {
-  return dispatch::operation_of(tool_of(call), call.args.value(),
-                                {.session = site.session.text(),
-                                 .call = site.call,
-                                 .nonce = site.nonce,
-                                 .root = site.origin.root,
-                                 .root_nonce = site.origin.nonce});
+Result<dispatch::Operation> operation_of(const Checkpointer::ToolCall& call,
+                                         const dispatch::Place& place) {
+  return dispatch::operation_of(tool_of(call), call.args.value(), place);
 }
 
 /// How often the operation has failed: a vendor may keep its answer to an attempt that failed, so
@@ -409,7 +405,7 @@ Result<std::optional<Issued>> look_up(Store& store, HeldLog& held, const ToolCal
 
 Result<Issued> issue(Store& store, HeldLog& held, const ToolCall& call) {
   const Position at = held.next();
-  auto operation = operation_of(call, held.site(at));
+  auto operation = operation_of(call, held.place_of(at));
   if (!operation) return forward(operation);
   auto known = look_up(store, held, call, *operation);
   if (!known) return forward(known);
@@ -517,11 +513,6 @@ Checkpointer::Checkpointer(Store& store, const CheckpointerOptions& options)
 
 Checkpointer::~Checkpointer() = default;
 
-const RawJson& Checkpointer::no_messages() {
-  static const RawJson none = RawJson::from_value(Json::Array{});
-  return none;
-}
-
 Result<void> Checkpointer::start_session(const SessionId& session, const RawJson& opening) {
   auto messages = checkpointing::messages_of(opening);
   if (!messages) return forward(messages);
@@ -572,7 +563,8 @@ Result<std::optional<Checkpointer::Completed>> Checkpointer::find_completed_call
   auto origin = checkpointing::find_origin(store, session);
   if (!origin) return forward(origin);
   if (!*origin) return std::nullopt;
-  auto operation = checkpointing::operation_of(call, {.session = session, .origin = **origin});
+  auto operation = checkpointing::operation_of(
+      call, {.session = session.text(), .root = (*origin)->root, .root_nonce = (*origin)->nonce});
   if (!operation) return forward(operation);
   auto holder = store.ledger().find_holder(operation->key);
   if (!holder) return forward(holder);

@@ -229,24 +229,20 @@ NewEntry origin_entry(const Origin& origin) {
 
 }  // namespace
 
-Site HeldLog::site(Position call) const {
-  return {.session = session(),
-          .origin = texts_.origin.value_or(Origin{.root = session().text()}),
-          .call = call,
-          .nonce = nonce_};
+dispatch::Place HeldLog::place_of(Position call) const {
+  const std::string& id = session().text();
+  dispatch::Place place{.session = id, .call = call, .nonce = nonce_, .root = id};
+  if (texts_.origin) place.root = texts_.origin->root;
+  if (texts_.origin) place.root_nonce = texts_.origin->nonce;
+  return place;
 }
 
 Result<std::unique_ptr<HeldLog>> HeldLog::take_up(Store& store, IdSource& ids,
                                                   const SessionId& session, Worker& worker) {
-  auto place = worker.take_place(session);
-  if (!place) return forward(place);
-  auto lease = store.ownership().acquire(session, worker.id());
-  if (!lease && lease.error().code == ErrorCode::lease_held) {
-    return name_holder(store, session, std::move(lease).error());
-  }
-  if (!lease) return forward(lease);
+  auto grip = worker.take(session);
+  if (!grip) return forward(grip);
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.
-  std::unique_ptr<HeldLog> held(new HeldLog(store, ids, *std::move(place), *std::move(lease)));
+  std::unique_ptr<HeldLog> held(new HeldLog(store, ids, *std::move(grip)));
   // Read after the lease: before it, another one could still write.
   if (auto loaded = held->load(); !loaded) return forward(loaded);
   if (auto opened = held->open_books(); !opened) return forward(opened);
@@ -261,10 +257,10 @@ Result<std::unique_ptr<HeldLog>> HeldLog::begin(Store& store, IdSource& ids,
   Batch first{.id = mint<BatchTag>(ids), .entries = {origin_entry(root_origin(session, ids))}};
   first.entries.insert(first.entries.end(), std::make_move_iterator(opening.begin()),
                        std::make_move_iterator(opening.end()));
-  auto created = create_surely(store, {.id = session}, worker.id(), first);
+  auto created = surely([&] { return store.create({.id = session}, worker.id(), first); });
   if (!created) return forward(created);
   // NOLINTNEXTLINE(cppcoreguidelines-owning-memory): the constructor is private.
-  std::unique_ptr<HeldLog> held(new HeldLog(store, ids, *std::move(place), created->lease));
+  std::unique_ptr<HeldLog> held(new HeldLog(store, ids, {*std::move(place), created->lease}));
   held->take_in_batch(first, created->receipt);
   return held;
 }

@@ -20,6 +20,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/operation.hpp"
 #include "runtime/api/state_details.hpp"
 #include "runtime/api/worker.hpp"
 
@@ -51,14 +52,6 @@ void take_in(LogTexts& texts, const Entry& entry);
 
 /// One entry for each element. Fails: `invalid_argument` if it is no list.
 [[nodiscard]] Result<std::vector<NewEntry>> messages_of(const RawJson& list);
-
-/// Where a call stands: in a session of a tree, at a position.
-struct Site {
-  const SessionId& session;
-  Origin origin{};
-  Position call = 0;
-  std::string nonce{};  ///< Of the call.
-};
 
 /// Threads: one at a time.
 class HeldLog {
@@ -98,18 +91,18 @@ class HeldLog {
   /// The position the next entry gets.
   [[nodiscard]] Position next() const { return next_; }
   /// Where a call at that position is: no other call, in whatever store, is there.
-  [[nodiscard]] Site site(Position call) const;
+  [[nodiscard]] dispatch::Place place_of(Position call) const;
 
   /// Calls that were issued by a commit of which nobody knew whether it happened: so nobody
   /// was told to run them. Filled by whoever issues calls.
   std::set<Position> untold{};
 
  private:
-  HeldLog(Store& store, IdSource& ids, Worker::Place place, Lease lease)
+  HeldLog(Store& store, IdSource& ids, Worker::Grip grip)
       : store_(store),
         ids_(ids),
-        place_(std::move(place)),
-        lease_(std::move(lease)),
+        place_(std::move(grip.place)),
+        lease_(std::move(grip.lease)),
         nonce_(to_base32(ids.next())) {}
 
   [[nodiscard]] Result<void> load();

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -210,20 +211,28 @@ void every_step_is_found(Trial& trial) {
   for (int i = 0; i < steps; ++i) require_done(trial, std::to_string(i), "f", std::to_string(i));
 }
 
+/// Calls `work` from so many threads at once, and returns how often it failed.
+int failures_at_once(std::size_t threads, const std::function<bool()>& work) {
+  std::atomic<int> failures = 0;
+  std::vector<std::jthread> running(threads);
+  for (std::jthread& thread : running) {
+    // Nothing thrown may leave the thread.
+    thread = std::jthread([&] {
+      const auto done = guarded("the saver", work);
+      if (!done || !*done) ++failures;
+    });
+  }
+  for (std::jthread& thread : running) thread.join();
+  return failures;
+}
+
 void one_of_many(Trial& trial) {
   std::atomic<int> claims = 0;
-  std::atomic<int> failures = 0;
-  {
-    std::array<std::jthread, 8> threads;
-    for (std::jthread& thread : threads) {
-      thread = std::jthread([&] {
-        const auto answer =
-            guarded("the saver", [&] { return trial.saver().claim_step("t", "k", "f"); });
-        if (!answer) ++failures;
-        if (answer && std::holds_alternative<StepClaim>(*answer)) ++claims;
-      });
-    }
-  }
+  const int failures = failures_at_once(8, [&] {
+    const auto answer = trial.saver().claim_step("t", "k", "f");
+    if (answer && std::holds_alternative<StepClaim>(*answer)) ++claims;
+    return answer.has_value();
+  });
   trial.require(failures == 0 && claims == 1, "of many who ask at once, one gets the step");
 }
 
@@ -415,27 +424,15 @@ void every_state_stays(Trial& trial) {
   }
 }
 
-/// Puts `count` states and returns how many of the puts failed.
-int put_some(CheckpointSaver& saver, int count) {
-  int failed = 0;
-  for (int i = 0; i < count; ++i) {
-    // On a thread of its own, which nothing thrown may leave.
-    if (!guarded("the saver", [&] { return saver.put("t", json(numbered(i))); })) ++failed;
-  }
-  return failed;
-}
-
 void many_at_once(Trial& trial) {
   constexpr std::size_t writers = 4;
-  constexpr std::size_t puts = 10;
-  std::array<int, writers> failed{};
-  {
-    std::array<std::jthread, writers> threads;
-    for (std::size_t i = 0; i < writers; ++i) {
-      threads.at(i) = std::jthread([&, i] { failed.at(i) = put_some(trial.saver(), puts); });
-    }
-  }
-  trial.require(failed == std::array<int, writers>{}, "puts from several threads succeed");
+  constexpr int puts = 10;
+  const int failures = failures_at_once(writers, [&] {
+    bool are_put = true;
+    for (int i = 0; i < puts; ++i) are_put = trial.saver().put("t", json(numbered(i))) && are_put;
+    return are_put;
+  });
+  trial.require(failures == 0, "puts from several threads succeed");
   std::set<std::string> ids;
   const auto listed = trial.list("t", {}, 1000);
   for (const auto& checkpoint : listed) ids.insert(checkpoint.id);

@@ -1,7 +1,5 @@
 // Changes of a text: folding gives back every byte, and what is written is what changed.
 
-#include "saver/delta.hpp"
-
 #include <cstddef>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -12,6 +10,7 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
+#include "saver/thread_log.hpp"
 
 namespace perdure::saver {
 namespace {

@@ -1,7 +1,5 @@
 // Savers over a store: turns on a session, steps, puts and reads.
 
-#include "adapters/api/store_saver.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -13,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -34,7 +33,6 @@
 #include "runtime/api/fields.hpp"
 #include "runtime/api/session.hpp"
 #include "runtime/api/worker.hpp"
-#include "saver/delta.hpp"
 #include "saver/thread_log.hpp"
 #include "store/api/limits.hpp"
 #include "store/api/lookup.hpp"
@@ -104,8 +102,9 @@ class LeaseQueue {
   /// made if there is none. Where the lease was lost on the way, all of it is done again;
   /// nothing was written then.
   /// Fails: as `work`; `lease_held` if it was not let go in time.
-  [[nodiscard]] Result<void> run(const NewSession& session,
-                                 const std::function<Result<void>(const LeaseScope&)>& work) {
+  template <class Work>
+  [[nodiscard]] std::invoke_result_t<Work, const LeaseScope&> run(const NewSession& session,
+                                                                  Work work) {
     for (int tries = 1;; ++tries) {
       auto done = wait_for(session.id, [&] { return run_once(session, work); });
       const bool is_held = !done && done.error().code == ErrorCode::lease_held;
@@ -117,10 +116,10 @@ class LeaseQueue {
 
   /// Repeats `action` while it fails with `lease_held`, and there is time. Not for code of the very
   /// session (calls.hpp).
-  [[nodiscard]] Result<void> wait_for(const SessionId& session,
-                                      const std::function<Result<void>()>& action) {
+  template <class Action>
+  [[nodiscard]] std::invoke_result_t<Action> wait_for(const SessionId& session, Action action) {
     // A session's own code would wait for itself.
-    const auto is_held = [&](const Result<void>& done) {
+    const auto is_held = [&](const auto& done) {
       return !done && done.error().code == ErrorCode::lease_held &&
              !OnBehalf::is_of(session, done.error().subject);
     };
@@ -146,15 +145,16 @@ class LeaseQueue {
   static constexpr Duration look_every{100};
   static constexpr int tries_max = 100;
 
-  Result<void> run_once(const NewSession& session,
-                        const std::function<Result<void>(const LeaseScope&)>& work) {
+  template <class Work>
+  std::invoke_result_t<Work, const LeaseScope&> run_once(const NewSession& session, Work& work) {
     const std::scoped_lock lock(
         in_turn_.at(std::hash<std::string>{}(session.id.text()) % in_turn_.size()));
     auto lease = acquire(session);
     if (!lease) return forward(lease);
     // Read after the lease: before it, another one could still write.
     auto summary = store_.sessions().read(session.id);
-    auto done = summary ? work({.lease = *lease, .session = *summary}) : forward(summary);
+    auto done = summary ? work(LeaseScope{.lease = *lease, .session = *summary})
+                        : std::invoke_result_t<Work, const LeaseScope&>(forward(summary));
     // What it left behind ends with our lease time at the latest.
     (void)store_.ownership().release(*lease);
     return done;
@@ -284,25 +284,21 @@ class Steps {
 
     auto resource = own_resource();
     if (!resource) return forward(resource);
-    Answer given = std::nullopt;
-    auto run = queue_.run(new_session(thread_id), [&](const LeaseScope& turn) -> Result<void> {
+    return queue_.run(new_session(thread_id), [&](const LeaseScope& turn) -> Result<ClaimAnswer> {
       auto now = find(session, wish.step_key);
       if (!now) return forward(now);
-      given = answer(*now, wish, thread_id);
-      if (!given || *given) return {};
-      if (auto whole = check_none_lost(turn.session, wish.step_key); !whole) return whole;
+      auto given = answer(*now, wish, thread_id);
+      if (!given) return forward(given);
+      if (*given) return **std::move(given);
+      if (auto whole = check_none_lost(turn.session, wish.step_key); !whole) return forward(whole);
       StepEntry entry = wish;
       entry.kind = claimed;
       entry.token = mint<StepClaimTag>(ids_).text();
       entry.resource = *resource;
-      given = ClaimAnswer(
-          StepClaim{.thread_id = thread_id, .step_key = wish.step_key, .token = entry.token});
       // If the machine dies with this, so does the claimant.
-      return write(turn, entry, Sync::later);
+      if (auto done = write(turn, entry, Sync::later); !done) return forward(done);
+      return StepClaim{.thread_id = thread_id, .step_key = wish.step_key, .token = entry.token};
     });
-    if (!run) return forward(run);
-    if (!given) return forward(given);
-    return **std::move(given);
   }
 
   [[nodiscard]] Result<void> fill(const StepClaim& claim, const RawJson& result) {
@@ -432,20 +428,18 @@ class Steps {
     if (!there) return forward(there);
     if (!*there || (*there)->token != claim.token) return false;
     if ((*there)->kind != claimed) return (*there)->kind == kind;
-    bool ours = false;
-    auto run =
-        queue_.run(new_session(claim.thread_id), [&](const LeaseScope& turn) -> Result<void> {
-          auto now = find(session, claim.step_key);
-          if (!now) return forward(now);
-          ours = *now && (*now)->token == claim.token && (*now)->kind == claimed;
-          if (!ours) return {};
-          StepEntry entry = **std::move(now);
-          entry.kind = kind;
-          entry.result = result;
-          return write(turn, entry, kind == filled ? Sync::now : Sync::later);
-        });
-    if (!run) return forward(run);
-    return ours;
+    return queue_.run(new_session(claim.thread_id), [&](const LeaseScope& turn) -> Result<bool> {
+      auto now = find(session, claim.step_key);
+      if (!now) return forward(now);
+      const bool ours = *now && (*now)->token == claim.token && (*now)->kind == claimed;
+      if (!ours) return false;
+      StepEntry entry = **std::move(now);
+      entry.kind = kind;
+      entry.result = result;
+      const Sync sync = kind == filled ? Sync::now : Sync::later;
+      if (auto done = write(turn, entry, sync); !done) return forward(done);
+      return true;
+    });
   }
 
   Store& store_;
@@ -543,9 +537,7 @@ NewEntry make_entry(const std::string& text, Base& base) {
   return entry;
 }
 
-}  // namespace
-
-struct StoreSaver::Parts {
+struct Parts {
   Parts(std::shared_ptr<Store> given, const SaverOptions& options)
       : store(std::move(given)),
         sources(options.clock, options.ids),
@@ -554,10 +546,90 @@ struct StoreSaver::Parts {
         steps(*store, queue, sources.clock, ids),
         recent(options.recent_bytes) {}
 
-  NewSession new_session(const SessionId& id) const;
-  Result<Base> find_base(const Put& put, const SessionSummary& session);
-  Result<Checkpoint> put_in_turn(const Put& put, const saver::LeaseScope& turn);
-  Checkpoint listed(const Row& row, const SessionId& session) const;
+  // Waiting, so that no worker takes a thread for a session that it should run.
+  NewSession new_session(const SessionId& id) const {
+    NewSession session{.id = id, .status = Status::waiting};
+    session.wait_reason = "the next put";
+    session.annotation.tags = std::vector<std::string>{"thread"};
+    session.annotation.metadata = Json(Json::Object{{"life", mint<LifeTag>(ids).text()}}).text();
+    return session;
+  }
+
+  Result<Base> find_base(const Put& put, const SessionSummary& session) {
+    ThreadLog log(*store, put.session);
+    const auto known = recent.find(put.thread_id);
+    const bool is_known = known && known->life == life_of(session) && known->head == session.head;
+    std::optional<Row> latest;
+    if (!is_known) {
+      auto found = log.latest();
+      if (!found) return forward(found);
+      latest = *std::move(found);
+      if (!latest && session.head > 0) {
+        return fail(ErrorCode::conflict,
+                    fmt::format("session {} is no thread of a saver", session.id.text()),
+                    session.id.text());
+      }
+    }
+    const std::string latest_id = is_known ? known->checkpoint : latest ? latest->id : "";
+    if (put.parent_id && (latest_id.empty() || *put.parent_id != latest_id)) {
+      auto parent = log.find(*put.parent_id);
+      if (!parent) return forward(parent);
+      if (!*parent) {
+        return fail(ErrorCode::not_found,
+                    fmt::format("thread {} has no checkpoint {}", put.thread_id, *put.parent_id),
+                    *put.parent_id);
+      }
+      auto base = base_at(log, (*parent)->version, put.state->text());
+      if (base) base->branch = Point::version((*parent)->version);
+      return base;
+    }
+    if (is_known) {
+      return Base{.change = saver::diff(*known->text, put.state->text()), .cost = known->cost};
+    }
+    return latest ? base_at(log, latest->version, put.state->text()) : Base{};
+  }
+
+  Result<CheckpointSaver::Checkpoint> put_in_turn(const Put& put, const saver::LeaseScope& turn) {
+    auto base = find_base(put, turn.session);
+    if (!base) return forward(base);
+    const std::string& text = put.state->text();
+    NewEntry entry = make_entry(text, *base);
+    Batch batch{.id = mint<BatchTag>(ids), .expected_head = turn.session.head};
+    batch.branch_from = base->branch;
+    batch.entries = {std::move(entry)};
+    const std::string id = mint<CheckpointTag>(ids).text();
+    batch.checkpoint =
+        saver::to_checkpoint({.id = id, .parent = put.parent_id, .metadata = put.metadata});
+    auto receipt = commit_surely(*store, turn.lease, batch);
+    if (!receipt) return forward(receipt);
+    recent.keep(put.thread_id, Known{.life = life_of(turn.session),
+                                     .head = receipt->head,
+                                     .checkpoint = id,
+                                     .text = {put.state, &text},
+                                     .cost = base->cost});
+    return CheckpointSaver::Checkpoint{.id = id,
+                                       .thread_id = put.thread_id,
+                                       .created_at = receipt->at,
+                                       .state = put.state,
+                                       .parent_id = put.parent_id,
+                                       .metadata = put.metadata};
+  }
+
+  CheckpointSaver::Checkpoint listed(const Row& row, const SessionId& session) const {
+    auto fetch = [kept = store, session, version = row.version]() -> Result<RawJson> {
+      auto loaded = ThreadLog(*kept, session).load(version);
+      if (!loaded) return forward(loaded);
+      auto json = RawJson::from_text(std::move(loaded->text));
+      if (!json) return fail(ErrorCode::corrupted, "a stored state is no JSON");
+      return json;
+    };
+    return {.id = row.id,
+            .thread_id = session.text(),
+            .created_at = row.at,
+            .state = CheckpointSaver::State(std::move(fetch)),
+            .parent_id = row.parent,
+            .metadata = row.metadata};
+  }
 
   std::shared_ptr<Store> store;
   GuardedSources sources;
@@ -567,213 +639,124 @@ struct StoreSaver::Parts {
   saver::Recent recent;
 };
 
-// Waiting, so that no worker takes a thread for a session that it should run.
-NewSession StoreSaver::Parts::new_session(const SessionId& id) const {
-  NewSession session{.id = id, .status = Status::waiting};
-  session.wait_reason = "the next put";
-  session.annotation.tags = std::vector<std::string>{"thread"};
-  session.annotation.metadata = Json(Json::Object{{"life", mint<LifeTag>(ids).text()}}).text();
-  return session;
-}
+class StoreSaver final : public CheckpointSaver {
+ public:
+  StoreSaver(std::shared_ptr<Store> store, const SaverOptions& options)
+      : parts_(of_own_process(std::make_unique<Parts>(std::move(store), options))) {}
 
-Result<Base> StoreSaver::Parts::find_base(const Put& put, const SessionSummary& session) {
-  ThreadLog log(*store, put.session);
-  const auto known = recent.find(put.thread_id);
-  const bool is_known = known && known->life == life_of(session) && known->head == session.head;
-  std::optional<Row> latest;
-  if (!is_known) {
-    auto found = log.latest();
-    if (!found) return forward(found);
-    latest = *std::move(found);
-    if (!latest && session.head > 0) {
-      return fail(ErrorCode::conflict,
-                  fmt::format("session {} is no thread of a saver", session.id.text()),
-                  session.id.text());
+  Result<std::optional<Checkpoint>> get(const std::string& thread_id,
+                                        const std::optional<std::string>& checkpoint_id) override {
+    auto session = session_of(thread_id);
+    if (!session) return forward(session);
+    ThreadLog log(*parts_->store, *session);
+    auto row = checkpoint_id ? log.find(*checkpoint_id) : log.latest();
+    if (!row) return forward(row);
+    if (!*row) return std::nullopt;
+    Checkpoint checkpoint = parts_->listed(**row, *session);
+    auto state = checkpoint.state.read();
+    // Removed between the two reads: as if it had been removed before.
+    if (!state && state.error().code == ErrorCode::not_found) return std::nullopt;
+    if (!state) return forward(state);
+    checkpoint.state = State(*std::move(state));
+    return checkpoint;
+  }
+
+  Result<Checkpoint> put(const std::string& thread_id, RawJson state,
+                         const std::optional<std::string>& parent_id,
+                         const RawJson& metadata) override {
+    auto session = session_of(thread_id);
+    if (!session) return forward(session);
+    if (auto checked = check_object("a state", state, body_bytes_max); !checked) {
+      return forward(checked);
     }
-  }
-  const std::string latest_id = is_known ? known->checkpoint : latest ? latest->id : "";
-  if (put.parent_id && (latest_id.empty() || *put.parent_id != latest_id)) {
-    auto parent = log.find(*put.parent_id);
-    if (!parent) return forward(parent);
-    if (!*parent) {
-      return fail(ErrorCode::not_found,
-                  fmt::format("thread {} has no checkpoint {}", put.thread_id, *put.parent_id),
-                  *put.parent_id);
+    // The store's limit, less what stands around it.
+    constexpr std::size_t metadata_max = 16'000;
+    if (auto checked = check_object("metadata", metadata, metadata_max); !checked) {
+      return forward(checked);
     }
-    auto base = base_at(log, (*parent)->version, put.state->text());
-    if (base) base->branch = Point::version((*parent)->version);
-    return base;
+    const Put put{.thread_id = thread_id,
+                  .session = *session,
+                  .state = std::make_shared<const RawJson>(std::move(state)),
+                  .parent_id = parent_id,
+                  .metadata = metadata};
+    if (auto here = check_own_process(parts_); !here) return forward(here);
+    auto made = parts_->queue.run(parts_->new_session(*session),
+                                  [&](const auto& turn) { return parts_->put_in_turn(put, turn); });
+    if (!made) parts_->recent.forget(thread_id);
+    return made;
   }
-  if (is_known) {
-    return Base{.change = saver::diff(*known->text, put.state->text()), .cost = known->cost};
+
+  Result<std::vector<Checkpoint>> list(const std::string& thread_id,
+                                       const std::optional<std::string>& before,
+                                       int limit) override {
+    auto session = session_of(thread_id);
+    if (!session) return forward(session);
+    std::vector<Checkpoint> checkpoints;
+    if (limit <= 0) return checkpoints;
+    ThreadLog log(*parts_->store, *session);
+    std::optional<Version> version;
+    if (before) {
+      auto row = log.find(*before);
+      if (!row) return forward(row);
+      if (!*row) return checkpoints;
+      version = (*row)->version;
+    }
+    auto rows = log.rows(version, static_cast<std::size_t>(limit));
+    if (!rows) return forward(rows);
+    for (const Row& row : *rows) checkpoints.push_back(parts_->listed(row, *session));
+    return checkpoints;
   }
-  return latest ? base_at(log, latest->version, put.state->text()) : Base{};
-}
 
-Result<CheckpointSaver::Checkpoint> StoreSaver::Parts::put_in_turn(const Put& put,
-                                                                   const saver::LeaseScope& turn) {
-  auto base = find_base(put, turn.session);
-  if (!base) return forward(base);
-  const std::string& text = put.state->text();
-  NewEntry entry = make_entry(text, *base);
-  Batch batch{.id = mint<BatchTag>(ids), .expected_head = turn.session.head};
-  batch.branch_from = base->branch;
-  batch.entries = {std::move(entry)};
-  const std::string id = mint<CheckpointTag>(ids).text();
-  batch.checkpoint =
-      saver::to_checkpoint({.id = id, .parent = put.parent_id, .metadata = put.metadata});
-  auto receipt = commit_surely(*store, turn.lease, batch);
-  if (!receipt) return forward(receipt);
-  recent.keep(put.thread_id, Known{.life = life_of(turn.session),
-                                   .head = receipt->head,
-                                   .checkpoint = id,
-                                   .text = {put.state, &text},
-                                   .cost = base->cost});
-  return Checkpoint{.id = id,
-                    .thread_id = put.thread_id,
-                    .created_at = receipt->at,
-                    .state = put.state,
-                    .parent_id = put.parent_id,
-                    .metadata = put.metadata};
-}
+  Result<void> remove(const std::string& thread_id) override {
+    auto session = session_of(thread_id);
+    if (!session) return forward(session);
+    if (auto here = check_own_process(parts_); !here) return here;
+    parts_->recent.forget(thread_id);
+    // Steps first: cut off in between, the thread is still there to be removed again.
+    for (const SessionId& id : {saver::steps_session(thread_id), *session}) {
+      auto removed = parts_->queue.wait_for(id, [&]() -> Result<void> {
+        auto freed = parts_->store->upkeep().remove(id);
+        if (!freed && freed.error().code != ErrorCode::not_found) return forward(freed);
+        return {};
+      });
+      if (!removed) return removed;
+    }
+    return {};
+  }
 
-CheckpointSaver::Checkpoint StoreSaver::Parts::listed(const Row& row,
-                                                      const SessionId& session) const {
-  auto fetch = [kept = store, session, version = row.version]() -> Result<RawJson> {
-    auto loaded = ThreadLog(*kept, session).load(version);
-    if (!loaded) return forward(loaded);
-    auto json = RawJson::from_text(std::move(loaded->text));
-    if (!json) return fail(ErrorCode::corrupted, "a stored state is no JSON");
-    return json;
-  };
-  return {.id = row.id,
-          .thread_id = session.text(),
-          .created_at = row.at,
-          .state = State(std::move(fetch)),
-          .parent_id = row.parent,
-          .metadata = row.metadata};
-}
+  Result<ClaimAnswer> claim_step(const std::string& thread_id, const std::string& step_key,
+                                 const std::string& fingerprint) override {
+    auto session = session_of(thread_id);
+    if (!session) return forward(session);
+    if (auto checked = check_text("a step's key", step_key); !checked) return forward(checked);
+    if (auto checked = check_text("a fingerprint", fingerprint); !checked) return forward(checked);
+    return parts_->steps.claim({.step_key = step_key, .fingerprint = fingerprint}, thread_id);
+  }
+
+  Result<void> fill_step(const StepClaim& claim, const RawJson& result) override {
+    return parts_->steps.fill(claim, result);
+  }
+
+  Result<void> release_step(const StepClaim& claim) override {
+    return parts_->steps.release(claim);
+  }
+
+  Result<std::vector<Step>> list_steps(const std::string& thread_id) override {
+    auto session = session_of(thread_id);
+    if (!session) return forward(session);
+    return parts_->steps.list(thread_id);
+  }
+
+ private:
+  // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
+  std::shared_ptr<Parts> parts_;
+};
+
+}  // namespace
 
 Result<RawJson> CheckpointSaver::State::read() const {
   if (json_) return *json_;
   return guarded("the state's `fetch`", fetch_);
-}
-
-StoreSaver::StoreSaver(std::shared_ptr<Store> store, const SaverOptions& options)
-    : parts_(of_own_process(std::make_unique<Parts>(std::move(store), options))) {}
-
-StoreSaver::~StoreSaver() = default;
-
-Result<std::optional<CheckpointSaver::Checkpoint>> StoreSaver::get(
-    const std::string& thread_id, const std::optional<std::string>& checkpoint_id) {
-  auto session = session_of(thread_id);
-  if (!session) return forward(session);
-  ThreadLog log(*parts_->store, *session);
-  auto row = checkpoint_id ? log.find(*checkpoint_id) : log.latest();
-  if (!row) return forward(row);
-  if (!*row) return std::nullopt;
-  Checkpoint checkpoint = parts_->listed(**row, *session);
-  auto state = checkpoint.state.read();
-  // Removed between the two reads: as if it had been removed before.
-  if (!state && state.error().code == ErrorCode::not_found) return std::nullopt;
-  if (!state) return forward(state);
-  checkpoint.state = State(*std::move(state));
-  return checkpoint;
-}
-
-Result<CheckpointSaver::Checkpoint> StoreSaver::put(const std::string& thread_id, RawJson state,
-                                                    const std::optional<std::string>& parent_id,
-                                                    const RawJson& metadata) {
-  auto session = session_of(thread_id);
-  if (!session) return forward(session);
-  if (auto checked = check_object("a state", state, body_bytes_max); !checked) {
-    return forward(checked);
-  }
-  // The store's limit, less what stands around it.
-  constexpr std::size_t metadata_max = 16'000;
-  if (auto checked = check_object("metadata", metadata, metadata_max); !checked) {
-    return forward(checked);
-  }
-  const Put put{.thread_id = thread_id,
-                .session = *session,
-                .state = std::make_shared<const RawJson>(std::move(state)),
-                .parent_id = parent_id,
-                .metadata = metadata};
-  if (auto here = check_own_process(parts_); !here) return forward(here);
-  std::optional<Checkpoint> made;
-  auto run = parts_->queue.run(parts_->new_session(*session),
-                               [&](const saver::LeaseScope& turn) -> Result<void> {
-                                 auto done = parts_->put_in_turn(put, turn);
-                                 if (!done) return forward(done);
-                                 made = *std::move(done);
-                                 return {};
-                               });
-  if (!run) {
-    parts_->recent.forget(thread_id);
-    return forward(run);
-  }
-  return *std::move(made);
-}
-
-Result<std::vector<CheckpointSaver::Checkpoint>> StoreSaver::list(
-    const std::string& thread_id, const std::optional<std::string>& before, int limit) {
-  auto session = session_of(thread_id);
-  if (!session) return forward(session);
-  std::vector<Checkpoint> checkpoints;
-  if (limit <= 0) return checkpoints;
-  ThreadLog log(*parts_->store, *session);
-  std::optional<Version> version;
-  if (before) {
-    auto row = log.find(*before);
-    if (!row) return forward(row);
-    if (!*row) return checkpoints;
-    version = (*row)->version;
-  }
-  auto rows = log.rows(version, static_cast<std::size_t>(limit));
-  if (!rows) return forward(rows);
-  for (const Row& row : *rows) checkpoints.push_back(parts_->listed(row, *session));
-  return checkpoints;
-}
-
-Result<void> StoreSaver::remove(const std::string& thread_id) {
-  auto session = session_of(thread_id);
-  if (!session) return forward(session);
-  if (auto here = check_own_process(parts_); !here) return here;
-  parts_->recent.forget(thread_id);
-  // Steps first: cut off in between, the thread is still there to be removed again.
-  for (const SessionId& id : {saver::steps_session(thread_id), *session}) {
-    auto removed = parts_->queue.wait_for(id, [&]() -> Result<void> {
-      auto freed = parts_->store->upkeep().remove(id);
-      if (!freed && freed.error().code != ErrorCode::not_found) return forward(freed);
-      return {};
-    });
-    if (!removed) return removed;
-  }
-  return {};
-}
-
-Result<CheckpointSaver::ClaimAnswer> StoreSaver::claim_step(const std::string& thread_id,
-                                                            const std::string& step_key,
-                                                            const std::string& fingerprint) {
-  auto session = session_of(thread_id);
-  if (!session) return forward(session);
-  if (auto checked = check_text("a step's key", step_key); !checked) return forward(checked);
-  if (auto checked = check_text("a fingerprint", fingerprint); !checked) return forward(checked);
-  return parts_->steps.claim({.step_key = step_key, .fingerprint = fingerprint}, thread_id);
-}
-
-Result<void> StoreSaver::fill_step(const StepClaim& claim, const RawJson& result) {
-  return parts_->steps.fill(claim, result);
-}
-
-Result<void> StoreSaver::release_step(const StepClaim& claim) {
-  return parts_->steps.release(claim);
-}
-
-Result<std::vector<CheckpointSaver::Step>> StoreSaver::list_steps(const std::string& thread_id) {
-  auto session = session_of(thread_id);
-  if (!session) return forward(session);
-  return parts_->steps.list(thread_id);
 }
 
 std::unique_ptr<CheckpointSaver> make_saver(std::shared_ptr<Store> store,

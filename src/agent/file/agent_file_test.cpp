@@ -21,7 +21,6 @@
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

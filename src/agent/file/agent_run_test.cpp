@@ -19,7 +19,7 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {

@@ -22,8 +22,6 @@
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"

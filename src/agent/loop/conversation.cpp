@@ -17,9 +17,8 @@
 #include "loop/history.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "runtime/api/growing_history.hpp"
+#include "runtime/api/read.hpp"
 
 namespace perdure {
 

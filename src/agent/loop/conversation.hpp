@@ -14,9 +14,8 @@
 
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "runtime/api/growing_history.hpp"
+#include "runtime/api/read.hpp"
 
 namespace perdure {
 

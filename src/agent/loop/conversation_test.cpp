@@ -16,7 +16,7 @@
 #include "loop/history.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "state/log_fixture.hpp"
 
 namespace perdure {

@@ -16,7 +16,6 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 

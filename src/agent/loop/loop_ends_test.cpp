@@ -13,7 +13,7 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"

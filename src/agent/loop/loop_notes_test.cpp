@@ -13,7 +13,7 @@
 #include "loop/loop_fixture.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/tools.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"

@@ -15,7 +15,6 @@
 
 #include "loop/loop_fixture.hpp"
 #include "perdure/agent/agent.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 

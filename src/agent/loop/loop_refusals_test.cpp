@@ -11,7 +11,7 @@
 #include "loop/loop_fixture.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/tools.hpp"
-#include "perdure/runtime/calls.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"
 

@@ -13,7 +13,7 @@
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {

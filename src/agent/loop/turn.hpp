@@ -15,8 +15,8 @@
 #include "loop/tool_watch.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
 

@@ -12,7 +12,7 @@
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure {

@@ -19,7 +19,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure {
 

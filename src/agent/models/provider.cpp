@@ -22,7 +22,7 @@
 #include "core/api/text.hpp"
 #include "models/wire.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure {
 

@@ -16,7 +16,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
+#include "runtime/api/records.hpp"
 #include "store/api/limits.hpp"
 #include "text/wording.hpp"
 

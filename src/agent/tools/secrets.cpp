@@ -22,7 +22,6 @@
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/process/program.hpp"
 #include "tools/secret_ref.hpp"

@@ -15,7 +15,6 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/process/program.hpp"
 #include "tools/secret_ref.hpp"

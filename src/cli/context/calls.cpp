@@ -8,6 +8,7 @@
 
 #include "context/command_context.hpp"
 #include "context/sessions.hpp"
+#include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
 
 namespace perdure::cli {

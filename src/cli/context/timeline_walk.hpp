@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"

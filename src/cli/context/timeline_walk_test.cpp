@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"

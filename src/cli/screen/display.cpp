@@ -16,7 +16,7 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"

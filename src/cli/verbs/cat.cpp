@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "runtime/api/records.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -2,6 +2,8 @@
 
 #include <variant>
 
+#include "runtime/api/read.hpp"
+#include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
 #include "verbs/table.hpp"
 

@@ -8,7 +8,7 @@
 #include "doubles/must.hpp"
 #include "fixture.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 

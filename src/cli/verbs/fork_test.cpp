@@ -8,9 +8,8 @@
 #include "doubles/must.hpp"
 #include "fixture.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure::cli {
 namespace {

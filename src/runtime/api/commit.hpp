@@ -31,20 +31,15 @@ template <class Write>
   }
 }
 
-/// Fails: as Store::create.
-[[nodiscard]] inline Result<Created> create_surely(Store& store, const NewSession& session,
-                                                   const WorkerId& worker, const Batch& first) {
-  return surely([&] { return store.create(session, worker, first); });
-}
-
 /// Fails: as Store::commit.
 [[nodiscard]] inline Result<Receipt> commit_surely(Store& store, const Lease& lease,
                                                    const Batch& batch) {
   return surely([&] { return store.commit(lease, batch); });
 }
 
-/// Who changes a status, and why. Empty: the worker; the reason that the row gets.
-struct StatusReason {
+/// Who changed a status or settled a call, and why. Empty of a status: the worker; the reason that the
+/// row gets. Empty of a call: it is its own outcome.
+struct Reason {
   std::string who{};
   std::string why{};
 };
@@ -68,6 +63,6 @@ struct StatusKnown {
 /// restored or imported, or had ended with open calls, an entry `voided` of channel `approvals` says
 /// that what people decided about its calls before counts no more. It is not a `replace` entry, so no
 /// prune drops it.
-void note_status(Batch& batch, const StatusKnown& before, StatusReason reason);
+void note_status(Batch& batch, const StatusKnown& before, Reason reason);
 
 }  // namespace perdure

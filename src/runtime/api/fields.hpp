@@ -34,7 +34,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure::values {
 
@@ -188,6 +188,9 @@ class Reader {
  private:
   template <Shaped Value>
   void read_part(std::size_t part, Value& out);
+
+  template <class Integer>
+  void read_integer(std::string_view key, Integer& out, std::string_view expected);
 
   void look_at_members();
   std::optional<std::string_view> take(std::string_view key);

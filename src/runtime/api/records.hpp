@@ -23,9 +23,9 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/core/json.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
@@ -40,6 +40,14 @@ namespace perdure {
 [[nodiscard]] Result<Setup> setup_from_json(std::string_view text);
 [[nodiscard]] Result<Plan> plan_from_json(std::string_view text);
 
+[[nodiscard]] std::string_view to_string(Role role);
+
+/// The arguments of a call as a model wrote them. Nothing at all is an empty object: some models
+/// send that.
+/// Fails: as parse_json.
+[[nodiscard]] Result<Json> parse_args(std::string_view args);
+
+[[nodiscard]] std::string_view to_string(StepStatus status);
 [[nodiscard]] std::optional<StepStatus> step_status_from(std::string_view text);
 /// Appends a pending step and returns its id: one above the highest there is.
 std::string add_step(Plan& plan, std::string description);

@@ -15,10 +15,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -85,6 +82,10 @@ struct SelfAnswering {
 /// Fails: `not_found` if no such call is open; `conflict` if it is not in doubt, or its attempt
 /// still runs; `unsupported` if its tool cannot be asked; as Store::commit.
 [[nodiscard]] Result<Verdict> verify_call(Session& session, Position call);
+
+/// What Runtime::fork would do now. Fails: as read_state; as Ledger::list.
+[[nodiscard]] Result<Forked> foresee_fork(Store& store, const SessionId& from, Point at,
+                                          bool fresh_effects = false);
 
 /// What is done about a call that an earlier process left without an outcome. The dispatcher, a
 /// resume, its dry run and what a program prints go by the same decisions.

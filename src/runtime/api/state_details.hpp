@@ -14,13 +14,14 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 
 namespace perdure {
+
+[[nodiscard]] std::string_view to_string(Permit permit);
 
 /// The stricter of the two; of equal ones the first.
 [[nodiscard]] PermitDecision stricter(PermitDecision a, PermitDecision b);

@@ -30,6 +30,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 
 namespace perdure {
@@ -66,6 +67,12 @@ class Worker {
     Key key_;
   };
 
+  /// The right to write to a session: the place, and the lease.
+  struct Grip {
+    Place place;
+    Lease lease;
+  };
+
   /// Both must outlive the worker. Fails: as Ownership::enroll.
   [[nodiscard]] static Result<std::unique_ptr<Worker>> enroll(Store& store, const Clock& clock,
                                                               Options options);
@@ -80,6 +87,10 @@ class Worker {
   /// Fails: `lease_held`, with the worker that has it as subject, while another object of this
   /// process has it.
   [[nodiscard]] Result<Place> take_place(const SessionId& session);
+
+  /// Takes the place and the lease of a session that is there.
+  /// Fails: as take_place; as Ownership::acquire; `lease_held` says who has it, where and since when.
+  [[nodiscard]] Result<Grip> take(const SessionId& session);
 
   /// Whether the lease holds for a while yet.
   [[nodiscard]] bool may_act() const;

@@ -19,7 +19,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -302,7 +301,7 @@ void Records::dispatch(const CallView& call, std::int64_t key_generation, bool n
     Approval used = *word;
     used.decision = ApprovalDecision::used;
     used.at = writer_.deps().clock.now();
-    draft_.add(appending("approvals", std::string(to_string(used.decision)), to_json(used)));
+    draft_.add(entry_of(used));
   }
   Dispatch change{.call = call.call()};
   if (call.tool != nullptr) change.deadline = writer_.deps().clock.now() + call.tool->timeout;

@@ -31,7 +31,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"

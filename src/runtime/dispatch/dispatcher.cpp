@@ -22,7 +22,6 @@
 #include "dispatch/decide.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -335,7 +334,7 @@ Result<Dispatcher::Step> Dispatcher::park(const CallView& call, Waiting waiting)
                            .who = "dispatcher",
                            .why = waiting.why,
                            .at = writer_.deps().clock.now()};
-      draft.add(appending("approvals", std::string(to_string(asked.decision)), to_json(asked)));
+      draft.add(entry_of(asked));
     }
   } else if (waiting.what == Waiting::For::decision && is_news) {
     // The call was never made, and the ledger does not change: what is in doubt is what others did.

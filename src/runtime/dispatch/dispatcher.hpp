@@ -21,9 +21,9 @@
 #include "dispatch/decide.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure::dispatch {

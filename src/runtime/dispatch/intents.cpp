@@ -1,8 +1,6 @@
 // A call that is refused has its row in the ledger too: what was asked for is not lost. What was begun
 // elsewhere is never run here: its outcome cannot be known.
 
-#include "dispatch/intents.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -22,8 +20,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -136,12 +132,6 @@ const PlacedMessage* find_last_response(const State& state) {
       state.transcript.rbegin(), state.transcript.rend(),
       [](const auto& placed) { return placed.message.role == Role::assistant; });
   return last == state.transcript.rend() || last->message.is_partial ? nullptr : &*last;
-}
-
-std::size_t count_calls(const Message& message) {
-  return static_cast<std::size_t>(std::ranges::count_if(message.blocks, [](const Block& block) {
-    return std::holds_alternative<ToolCallBlock>(block);
-  }));
 }
 
 // Whose entry is at that position of the session's line.
@@ -279,6 +269,12 @@ CallView take_over(SessionWriter& writer, Draft& draft, const CallView& of, cons
 }
 
 }  // namespace
+
+std::size_t count_calls(const Message& message) {
+  return static_cast<std::size_t>(std::ranges::count_if(message.blocks, [](const Block& block) {
+    return std::holds_alternative<ToolCallBlock>(block);
+  }));
+}
 
 Result<State> read_whole_step(Store& store, const SessionId& session, Point point,
                               bool prefers_own) {

@@ -12,7 +12,6 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"

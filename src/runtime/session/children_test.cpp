@@ -18,7 +18,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"

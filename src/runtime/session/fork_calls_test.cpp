@@ -12,16 +12,15 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
 
 namespace perdure {

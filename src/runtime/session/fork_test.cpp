@@ -9,7 +9,6 @@
 #include "dispatch/turns_fixture.hpp"
 #include "doubles/must.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"

@@ -25,10 +25,7 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
@@ -47,7 +44,6 @@ namespace perdure {
 namespace {
 
 using dispatch::CallView;
-using dispatch::Reason;
 using dispatch::Records;
 
 constexpr std::array decisions = {
@@ -200,7 +196,7 @@ Result<void> add_approval(SessionParts& parts, Draft& draft, Position call,
       .at = parts.writer.deps().clock.now()};
   Approvals approvals = parts.writer.state().details->approvals;
   if (auto applied = approvals.apply(approval); !applied) return forward(applied);
-  draft.add(appending("approvals", std::string(to_string(approval.decision)), to_json(approval)));
+  draft.add(entry_of(approval));
   return {};
 }
 
@@ -276,7 +272,7 @@ void add_unconfirmed(Budget& budget, Draft& draft, const std::string& child, std
     BudgetEntry entry{.change = change, .subject = child, .micros = micros};
     if (!apply(budget, entry)) return;
     entry.after = budget.totals;
-    draft.add(appending("budget", std::string(to_string(change)), to_json(entry)));
+    draft.add(entry_of(entry));
   }
 }
 
@@ -452,16 +448,10 @@ Result<void> ask_children(SessionParts& parts) {
 namespace {
 
 std::string text_at(const Json& body, std::string_view key) {
-  const Json* found = body.find(key);
-  const std::string* text = found != nullptr ? found->as_string() : nullptr;
-  return text != nullptr ? *text : std::string();
+  return body.get<std::string>(key).value_or("");
 }
 
-Position call_at(const Json& body) {
-  const Json* found = body.find("call");
-  const auto number = found != nullptr ? found->as_int64() : std::nullopt;
-  return number && *number > 0 ? static_cast<Position>(*number) : 0;
-}
+Position call_at(const Json& body) { return body.get<Position>("call").value_or(0); }
 
 Result<void> add_ended_worker(SessionWriter& writer, Draft& draft, std::string_view note) {
   const auto worker = parse_json(note);
@@ -507,14 +497,12 @@ Result<void> take_mail(SessionParts& parts, Draft& draft, Accounts& accounts,
   if (!body || !body->is_object()) return {};
   const std::string who = text_at(*body, "who");
   const std::string why = text_at(*body, "why");
-  const StatusReason by_mail{.who = who.empty() ? "message " + mail.id.text() : who, .why = why};
+  const Reason by_mail{.who = who.empty() ? "message " + mail.id.text() : who, .why = why};
   if (mail.kind == "approve") {
-    const Json* allow = body->find("allow");
-    const Json* overrules = body->find("overrules");
-    const CallApproval word{.allow = allow != nullptr && *allow == Json(true),
+    const CallApproval word{.allow = body->get<bool>("allow").value_or(false),
                             .who = who,
                             .why = why,
-                            .overrules = overrules != nullptr && *overrules == Json(true)};
+                            .overrules = body->get<bool>("overrules").value_or(false)};
     [[maybe_unused]] const auto late = add_approval(parts, draft, call_at(*body), word);
   } else if (mail.kind == "resolve") {
     const auto as = decision_from(text_at(*body, "decision"));

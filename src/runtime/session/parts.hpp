@@ -12,16 +12,17 @@
 #include "dispatch/calls.hpp"
 #include "dispatch/dispatcher.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/worker.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {
 struct SessionParts {
-  SessionParts(SessionDeps world, SessionWriter::Grip grip, std::optional<Holder> before)
+  SessionParts(SessionDeps world, Worker::Grip grip, std::optional<Holder> before)
       : writer(world, std::move(grip), std::move(before)), dispatcher(writer) {}
 
   SessionWriter writer;

@@ -21,14 +21,11 @@
 #include "core/api/guarded.hpp"
 #include "core/api/own_process.hpp"
 #include "dispatch/calls.hpp"
-#include "dispatch/intents.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
@@ -73,10 +70,9 @@ struct Runtime::Parts {
   // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
   std::shared_ptr<Worker> worker;
 
-  [[nodiscard]] Result<SessionWriter::Grip> grip(const SessionId& id);
-  [[nodiscard]] std::unique_ptr<SessionParts> parts_of(SessionWriter::Grip grip,
+  [[nodiscard]] std::unique_ptr<SessionParts> parts_of(Worker::Grip grip,
                                                        std::optional<Holder> before);
-  [[nodiscard]] Result<Session> hold(SessionWriter::Grip grip, SessionSummary row);
+  [[nodiscard]] Result<Session> hold(Worker::Grip grip, SessionSummary row);
   [[nodiscard]] Result<std::unique_ptr<SessionParts>> parts_of_new(const SessionId& id);
   [[nodiscard]] Result<void> begin_fork(const NewSession& fork, const ForkSpec& spec, State state,
                                         std::vector<CarriedCall>& calls);
@@ -107,25 +103,14 @@ Result<std::unique_ptr<Runtime>> Runtime::start(Store& store, const RuntimeOptio
 
 Result<void> Runtime::renew() { return parts_->worker->renew(); }
 
-Result<SessionWriter::Grip> Runtime::Parts::grip(const SessionId& id) {
-  auto place = worker->take_place(id);
-  if (!place) return forward(place);
-  auto lease = store.ownership().acquire(id, worker->id());
-  if (!lease && lease.error().code == ErrorCode::lease_held) {
-    return name_holder(store, id, std::move(lease).error());
-  }
-  if (!lease) return forward(lease);
-  return SessionWriter::Grip{.place = *std::move(place), .lease = *std::move(lease)};
-}
-
-std::unique_ptr<SessionParts> Runtime::Parts::parts_of(SessionWriter::Grip grip,
+std::unique_ptr<SessionParts> Runtime::Parts::parts_of(Worker::Grip grip,
                                                        std::optional<Holder> before) {
   return std::make_unique<SessionParts>(
       SessionDeps{store, *worker, *options.clock, *options.ids, options.tools, options.policy},
       std::move(grip), std::move(before));
 }
 
-Result<Session> Runtime::Parts::hold(SessionWriter::Grip grip, SessionSummary row) {
+Result<Session> Runtime::Parts::hold(Worker::Grip grip, SessionSummary row) {
   auto parts = parts_of(std::move(grip), std::move(row.holder));
   SessionWriter& writer = parts->writer;
   if (auto loaded = writer.load(); !loaded) return forward(loaded);
@@ -167,11 +152,7 @@ Result<Session> Runtime::create(const SessionSpec& spec) {
   auto made = parts_->parts_of_new(id);
   if (!made) return forward(made);
   auto parts = *std::move(made);
-  if (spec.input) {
-    Message input = *spec.input;
-    complete(input, parts->writer);
-    draft.add(appending("transcript", "message", to_json(input)));
-  }
+  if (spec.input) add_message(draft, parts->writer, *spec.input);
   auto begun = parts->writer.begin({.id = id, .annotation = spec.annotation}, std::move(draft));
   if (!begun) return forward(begun);
   return Session(std::move(parts));
@@ -186,12 +167,12 @@ Result<Session> Runtime::open(const SessionId& id, Duration wait, const std::sto
     auto row = parts_->store.sessions().read(id);
     if (!row) return forward(row);
     if (auto noted = note_ended_worker(parts_->store, *row); !noted) return forward(noted);
-    auto writer = parts_->grip(id);
-    if (writer) return parts_->hold(*std::move(writer), *std::move(row));
-    if (writer.error().code != ErrorCode::lease_held) return forward(writer);
+    auto grip = parts_->worker->take(id);
+    if (grip) return parts_->hold(*std::move(grip), *std::move(row));
+    if (grip.error().code != ErrorCode::lease_held) return forward(grip);
     const Duration left = deadline - parts_->options.clock->uptime();
-    const bool is_its_own = OnBehalf::is_of(id, writer.error().subject);
-    if (left <= Duration(0) || is_its_own || stop.stop_requested()) return forward(writer);
+    const bool is_its_own = OnBehalf::is_of(id, grip.error().subject);
+    if (left <= Duration(0) || is_its_own || stop.stop_requested()) return forward(grip);
     // An owner that dies writes nothing that could be waited for.
     auto waited = parts_->store.wait_for_change(*seen, std::min(left, look_again));
     if (!waited) return forward(waited);

@@ -28,7 +28,7 @@
 #include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/session.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

@@ -21,7 +21,6 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/session.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"

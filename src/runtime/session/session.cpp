@@ -1,7 +1,7 @@
 // Each method is a draft and its commit. What a crash after a commit leaves is what the next process
 // starts from.
 
-#include "perdure/runtime/session.hpp"
+#include "runtime/api/session.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,32 +12,24 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "core/api/own_process.hpp"
 #include "dispatch/calls.hpp"
-#include "dispatch/intents.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/commit.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
-#include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
 #include "session/parts.hpp"
 #include "writer/session_writer.hpp"
@@ -48,13 +40,8 @@ namespace {
 constexpr std::size_t mails_max = 100;  // In one commit.
 
 Result<Position> commit_one(SessionWriter& writer, NewEntry entry) {
-  Position position = 0;
-  auto written = writer.write([&](Draft& draft) -> Result<void> {
-    position = draft.add(std::move(entry));
-    return {};
-  });
-  if (!written) return forward(written);
-  return position;
+  return writer.write(
+      [&](Draft& draft) -> Result<Position> { return draft.add(std::move(entry)); });
 }
 
 Result<void> check_is_users(const std::string& channel) {
@@ -95,9 +82,6 @@ std::optional<BudgetEntry> carried_over(const Budget& there, const Budget& now) 
 }  // namespace
 
 Session::Session(std::unique_ptr<SessionParts> parts) : parts_(of_own_process(std::move(parts))) {}
-Session::~Session() = default;
-Session::Session(Session&& other) noexcept = default;
-Session& Session::operator=(Session&& other) noexcept = default;
 
 const SessionId& Session::id() const { return parts_->writer.lease().session; }
 const Lease& Session::lease() const { return parts_->writer.lease(); }
@@ -105,8 +89,9 @@ const State& Session::state() const { return parts_->writer.state(); }
 Status Session::status() const { return parts_->writer.status(); }
 
 Result<Position> Session::append(Message message) {
-  complete(message, parts_->writer);
-  return commit_one(parts_->writer, appending("transcript", "message", to_json(message)));
+  return parts_->writer.write([&](Draft& draft) -> Result<Position> {
+    return add_message(draft, parts_->writer, std::move(message));
+  });
 }
 
 Result<Position> Session::append(const std::string& channel, Body body) {
@@ -120,16 +105,12 @@ Result<Position> Session::set(const std::string& channel, Body body,
   if (stands && has_ended(stands->status)) {
     return fail(ErrorCode::invalid_argument, "to end a session, set its status alone");
   }
-  Position position = 0;
-  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
+  return parts_->writer.write([&](Draft& draft) -> Result<Position> {
     if (stands && parts_->writer.has_ended()) return refuse_reopening(status());
-    position = draft.add(
-        {.channel = channel, .kind = "value", .fold = Fold::replace, .body = std::move(body)});
     if (stands) draft.stand(*stands);
-    return {};
+    return draft.add(
+        {.channel = channel, .kind = "value", .fold = Fold::replace, .body = std::move(body)});
   });
-  if (!written) return forward(written);
-  return position;
 }
 
 Result<Position> Session::set(const Setup& setup) {
@@ -153,16 +134,12 @@ Result<void> set_agent(Session& session, const AgentChange& change, const Setup&
 }
 
 Result<std::int64_t> Session::count(const std::string& counter, std::int64_t by) {
-  Result<std::int64_t> number = 0;
-  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
+  return parts_->writer.write([&](Draft& draft) {
     Counters counters = state().counters;
-    number = add(counters, counter, by);
-    if (!number) return forward(number);
-    draft.add(replacing("counters", "counters", to_json(counters)));
-    return {};
+    auto number = add(counters, counter, by);
+    if (number) draft.add(replacing("counters", "counters", to_json(counters)));
+    return number;
   });
-  if (!written) return forward(written);
-  return number;
 }
 
 Result<Version> Session::checkpoint(const NewCheckpoint& note) {
@@ -258,7 +235,7 @@ Result<void> Session::rewind(Point point) {
       if (!ended) return ended;
     }
     if (const auto kept = carried_over(there->budget, state().budget)) {
-      draft.add(appending("budget", std::string(to_string(kept->change)), to_json(*kept)));
+      draft.add(entry_of(*kept));
     }
     // Going back changes what was said, not the session's status.
     if (writer.status_in(*there) != status()) {
@@ -279,21 +256,9 @@ NewRequest new_request(const RequestSpec& spec, Request request) {
   return {.request = std::move(request), .reserve_micros = spec.reserve_micros};
 }
 
-std::int64_t reserved_by(const Budget& budget, const Request& request) {
-  const auto found = budget.reservations.find(request.reservation);
-  return found == budget.reservations.end() ? 0 : found->second.micros;
-}
-
-bool has_calls(const Message& message) {
-  for (const Block& block : message.blocks) {
-    if (std::holds_alternative<ToolCallBlock>(block)) return true;
-  }
-  return false;
-}
-
 bool ends_turn(const Message& response, const ResponseExtras& extras) {
   if (response.is_partial) return extras.rests.has_value();
-  return !has_calls(response) && !extras.goes_on;
+  return dispatch::count_calls(response) == 0 && !extras.goes_on;
 }
 
 // The open request, if this process wrote it ahead and it was not sent yet.
@@ -303,16 +268,8 @@ const Request* written_ahead(const SessionWriter& writer) {
   return is_ours ? &open->request : nullptr;
 }
 
-bool is_checkpoint_due(const SessionParts& parts) {
-  const SessionWriter& writer = parts.writer;
-  const Cadence& cadence = writer.deps().policy.cadence;
-  if (cadence.at != Cadence::At::period) return true;
-  if (writer.turns_since_named() + 1 >= cadence.turns) return true;
-  return writer.deps().clock.now() - writer.named_at() >= cadence.time;
-}
-
-void end_turn(Draft& draft, const SessionParts& parts) {
-  if (is_checkpoint_due(parts)) {
+void end_turn(Draft& draft, const SessionWriter& writer) {
+  if (writer.is_checkpoint_due()) {
     draft.batch.checkpoint = NewCheckpoint{.reason = "turn"};
   } else {
     draft.batch.sync = Sync::later;
@@ -368,7 +325,7 @@ Result<Response> build_response(SessionParts& parts, const Message& response, co
   if (!made) return made;
   if (extras.plan) made->draft.add(replacing("plan", "plan", to_json(*extras.plan)));
   if (ends) {
-    end_turn(made->draft, parts);
+    end_turn(made->draft, parts.writer);
     // What others decided meanwhile stays.
     if (extras.rests && parts.writer.check_goes_on()) made->draft.stand(*extras.rests);
   }
@@ -390,11 +347,6 @@ Result<Response> build_response(SessionParts& parts, const Message& response, co
   return made;
 }
 
-void add_input(const SessionWriter& writer, Draft& draft, Message input) {
-  complete(input, writer);
-  draft.add(appending("transcript", "message", to_json(input)));
-}
-
 }  // namespace
 
 Result<void> Session::record_request(const RequestSpec& request, std::optional<Message> input) {
@@ -413,10 +365,10 @@ Result<void> Session::record_request(const RequestSpec& request, std::optional<M
     }
     Budget budget = writer.state().budget;
     // What is on disk covers it: that it is sent, and for how much less, need not be there before.
-    const bool is_covered =
-        ahead != nullptr && !input && reserved_by(budget, *ahead) >= request.reserve_micros;
+    const bool is_covered = ahead != nullptr && !input &&
+                            reserved_by(budget, ahead->reservation) >= request.reserve_micros;
     if (is_covered) draft.batch.sync = Sync::later;
-    if (input) add_input(writer, draft, *std::move(input));
+    if (input) add_message(draft, writer, *std::move(input));
     Request sent;
     if (ahead != nullptr) sent.reservation = ahead->reservation;
     return add_request(draft, writer.deps().ids, budget, new_request(request, sent));
@@ -482,15 +434,11 @@ Result<void> Session::resolve(Position call, const Decision& decision) {
 }
 
 Result<std::size_t> Session::cancel_calls(const std::string& why, std::optional<Message> input) {
-  Result<std::size_t> cancelled = 0;
-  auto written = parts_->writer.write([&](Draft& draft) -> Result<void> {
-    cancelled = parts_->dispatcher.cancel_unbegun(draft, why);
-    if (!cancelled) return forward(cancelled);
-    if (*cancelled > 0 && input) add_input(parts_->writer, draft, *std::move(input));
-    return {};
+  return parts_->writer.write([&](Draft& draft) {
+    auto cancelled = parts_->dispatcher.cancel_unbegun(draft, why);
+    if (cancelled && *cancelled > 0 && input) add_message(draft, parts_->writer, *std::move(input));
+    return cancelled;
   });
-  if (!written) return forward(written);
-  return cancelled;
 }
 
 Result<void> Session::set_budget(std::optional<std::int64_t> micros, const std::string& who,
@@ -514,7 +462,7 @@ Result<void> Session::approve(Position call, bool allow, const std::string& who,
 Result<SessionId> spawn(Session& session, const ChildSpec& spec) {
   SessionWriter& writer = session.parts().writer;
   const State& state = session.state();
-  const SessionId child = spec.id ? *spec.id : mint<SessionTag>(writer.deps().ids);
+  SessionId child = spec.id ? *spec.id : mint<SessionTag>(writer.deps().ids);
   auto written = writer.write([&](Draft& draft) -> Result<void> {
     if (state.details->children.contains(child.text())) return {};
     if (auto goes_on = writer.check_goes_on(); !goes_on) return goes_on;

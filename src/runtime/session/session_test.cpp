@@ -1,7 +1,7 @@
 // Sessions over every backend: what is appended is there after a resume, who holds what, what
 // was, and what is refused.
 
-#include "perdure/runtime/session.hpp"
+#include "runtime/api/session.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -17,7 +17,6 @@
 #include "doubles/must.hpp"
 #include "doubles/watched_store.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
@@ -25,7 +24,6 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
-#include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
 
 namespace perdure {

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
+#include "runtime/api/read.hpp"
 #include "state/log_fixture.hpp"
 
 namespace perdure {

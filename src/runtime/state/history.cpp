@@ -14,12 +14,11 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "runtime/api/growing_history.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
 
@@ -79,7 +78,7 @@ class Results {
 
 // Which result answers which call of a message.
 //
-// A result that is marked with its call (calls.hpp) belongs to it by that mark: the state knows
+// A result that is marked with its call (records.hpp) belongs to it by that mark: the state knows
 // which block an open call stands for, and the call of a message is intended after the message, so a
 // mark before it means an earlier turn. The provider's id decides only among what is left.
 class Answers {

@@ -10,9 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
-#include "runtime/api/growing_history.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/state_details.hpp"
 #include "state/log_fixture.hpp"
 #include "state/random_log_fixture.hpp"

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "runtime/api/growing_history.hpp"
+#include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "state/log_fixture.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"

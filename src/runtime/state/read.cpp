@@ -17,7 +17,6 @@
 #include "core/api/guarded.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"

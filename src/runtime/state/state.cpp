@@ -15,8 +15,7 @@
 #include <vector>
 
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"

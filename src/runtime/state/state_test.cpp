@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/read.hpp"

@@ -1,7 +1,5 @@
 // Approvals, records of calls, marks of results: what may follow what, and JSON.
 
-#include "perdure/runtime/calls.hpp"
-
 #include <gtest/gtest.h>
 #include <optional>
 #include <rapidcheck/gtest.h>
@@ -11,7 +9,8 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"

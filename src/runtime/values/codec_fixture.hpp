@@ -13,7 +13,7 @@
 #include "core/api/raw_json.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure::values {

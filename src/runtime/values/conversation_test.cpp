@@ -1,8 +1,6 @@
 // Messages and plans: their JSON, what is kept of what is not known, what is refused; when a plan is
 // ready.
 
-#include "perdure/runtime/conversation.hpp"
-
 #include <chrono>
 #include <cstdint>
 #include <gtest/gtest.h>
@@ -13,6 +11,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
+#include "perdure/runtime/state.hpp"
 #include "runtime/api/records.hpp"
 #include "values/codec_fixture.hpp"
 

@@ -22,7 +22,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 
 namespace perdure::values {
 namespace {
@@ -241,20 +241,21 @@ void Reader::operator()(std::string_view key, bool& out) {
   out = *raw == "true";
 }
 
-void Reader::operator()(std::string_view key, std::int64_t& out) {
+template <class Integer>
+void Reader::read_integer(std::string_view key, Integer& out, std::string_view expected) {
   const auto raw = take(key);
   if (!raw) return;
-  const auto number = integer<std::int64_t>(*raw);
-  if (!number) return expect(false, key, "an integer");
-  out = *number;
+  const auto number = integer<Integer>(*raw);
+  expect(number.has_value(), key, expected);
+  out = number.value_or(out);
+}
+
+void Reader::operator()(std::string_view key, std::int64_t& out) {
+  read_integer(key, out, "an integer");
 }
 
 void Reader::operator()(std::string_view key, std::uint64_t& out) {
-  const auto raw = take(key);
-  if (!raw) return;
-  const auto number = integer<std::uint64_t>(*raw);
-  if (!number) return expect(false, key, "an integer that is not below zero");
-  out = *number;
+  read_integer(key, out, "an integer that is not below zero");
 }
 
 void Reader::operator()(std::string_view key, Digest& out) {

@@ -19,7 +19,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

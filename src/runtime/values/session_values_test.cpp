@@ -14,7 +14,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"

@@ -21,8 +21,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
@@ -47,7 +45,7 @@ NewEntry status_entry(const StatusNote& note) {
           .body = Body::from_text(to_json(note))};
 }
 
-void note_status(Batch& batch, const StatusKnown& before, StatusReason reason) {
+void note_status(Batch& batch, const StatusKnown& before, Reason reason) {
   if (!batch.status) return;
   if (before.status != before.in_log) {
     const std::string& words = before.wait_reason;
@@ -122,7 +120,7 @@ void fit_rows(Batch& batch) {
 Result<void> add_budget_change(Draft& draft, Budget& budget, BudgetEntry wanted) {
   auto entered = enter(budget, std::move(wanted));
   if (!entered) return forward(entered);
-  draft.add(appending("budget", std::string(to_string(entered->change)), to_json(*entered)));
+  draft.add(entry_of(*entered));
   return {};
 }
 
@@ -159,11 +157,14 @@ Budget budget_after(const Budget& now, const Draft& draft) {
   return budget;
 }
 
+std::int64_t reserved_by(const Budget& budget, const std::string& reservation) {
+  const auto open = budget.reservations.find(reservation);
+  return open == budget.reservations.end() ? 0 : open->second.micros;
+}
+
 Result<void> add_request(Draft& draft, IdSource& ids, Budget& budget, NewRequest request) {
   Request& made = request.request;
-  const auto open = budget.reservations.find(made.reservation);
-  const std::int64_t reserved = open == budget.reservations.end() ? 0 : open->second.micros;
-  if (request.reserve_micros != reserved) {
+  if (request.reserve_micros != reserved_by(budget, made.reservation)) {
     if (made.reservation.empty()) made.reservation = mint<BatchTag>(ids).text();
     auto entry = add_budget_change(draft, budget,
                                    {.change = BudgetChange::reserve,
@@ -201,6 +202,11 @@ bool is_large(const NewEntry& entry) {
 void complete(Message& message, const SessionWriter& writer) {
   if (message.id.empty()) message.id = mint<MessageTag>(writer.deps().ids).text();
   if (message.created_at == Timestamp{}) message.created_at = writer.deps().clock.now();
+}
+
+Position add_message(Draft& draft, const SessionWriter& writer, Message message) {
+  complete(message, writer);
+  return draft.add(appending("transcript", "message", to_json(message)));
 }
 
 SessionWriter::~SessionWriter() {
@@ -271,7 +277,12 @@ Result<void> SessionWriter::load() {
   return find_last_name(row->created_at);
 }
 
-std::int64_t SessionWriter::turns_since_named() const { return state_.totals.turns - named_turns_; }
+bool SessionWriter::is_checkpoint_due() const {
+  const Cadence& cadence = deps_.policy.cadence;
+  if (cadence.at != Cadence::At::period) return true;
+  if (state_.totals.turns - named_turns_ + 1 >= cadence.turns) return true;
+  return deps_.clock.now() - named_at_ >= cadence.time;
+}
 
 // Only a cadence that counts needs to know what earlier owners named.
 Result<void> SessionWriter::find_last_name(Timestamp created_at) {

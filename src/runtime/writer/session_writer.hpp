@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,8 +17,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
-#include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
@@ -61,7 +60,7 @@ class Draft {
   }
 
   /// How it leaves the session, by whom and why.
-  void stand(StatusChange change, StatusReason because = {}) {
+  void stand(StatusChange change, Reason because = {}) {
     batch.status = std::move(change);
     reason = std::move(because);
   }
@@ -69,7 +68,7 @@ class Draft {
   /// All but id, expected head and entries may be set from outside.
   Batch batch{};
   /// Of its change of status: the commit makes an entry of it.
-  StatusReason reason{};
+  Reason reason{};
   /// The request that follows, written ahead of it: the commit makes entries of it, if the budget has
   /// room for it after the draft's own changes.
   std::optional<NewRequest> next_request{};
@@ -90,6 +89,14 @@ class Draft {
   return entry;
 }
 
+/// Their kinds are what they say.
+[[nodiscard]] inline NewEntry entry_of(const Approval& approval) {
+  return appending("approvals", std::string(to_string(approval.decision)), to_json(approval));
+}
+[[nodiscard]] inline NewEntry entry_of(const BudgetEntry& change) {
+  return appending("budget", std::string(to_string(change.change)), to_json(change));
+}
+
 /// The text as a row takes it: no control characters but those of lines, valid UTF-8, and no more
 /// bytes than that. A log has what a tool, a model or a person said as it was; a row has room for
 /// less, and a store refuses a commit whose rows are too long or unprintable. A response that was paid
@@ -108,6 +115,9 @@ void fit_rows(Batch& batch);
 
 /// What is left of the budget once the draft is committed.
 [[nodiscard]] Budget budget_after(const Budget& now, const Draft& draft);
+
+/// What an open reservation holds; 0 for any other.
+[[nodiscard]] std::int64_t reserved_by(const Budget& budget, const std::string& reservation);
 
 /// Adds the request and what it reserves. `budget`: as it is when the draft gets there.
 /// Fails: as enter.
@@ -145,14 +155,8 @@ struct SessionDeps {
 
 class SessionWriter {
  public:
-  /// The right to it: the lease, and this process's one place for it.
-  struct Grip {
-    Worker::Place place;
-    Lease lease;
-  };
-
   /// `before`: who held it until now.
-  SessionWriter(SessionDeps deps, Grip grip, std::optional<Holder> before = {})
+  SessionWriter(SessionDeps deps, Worker::Grip grip, std::optional<Holder> before = {})
       : deps_(deps),
         place_(std::move(grip.place)),
         lease_(std::move(grip.lease)),
@@ -190,14 +194,17 @@ class SessionWriter {
   /// Fails: as Store::commit.
   Result<void> commit(Draft draft);
 
-  /// One commit, of what `add` puts into a draft. Nothing is written where it fails.
+  /// One commit, of what `add` puts into a draft; returns what `add` returned, a Result. Nothing is
+  /// written where it fails.
   /// Fails: as settle_unknown_commit; as `add`; as Store::commit.
   template <class Add>
-  Result<void> write(Add add) {
-    if (auto known = settle_unknown_commit(); !known) return known;
+  std::invoke_result_t<Add, Draft&> write(Add add) {
+    if (auto known = settle_unknown_commit(); !known) return forward(known);
     Draft made = draft();
-    if (Result<void> added = add(made); !added) return added;
-    return commit(std::move(made));
+    auto added = add(made);
+    if (!added) return added;
+    if (auto done = commit(std::move(made)); !done) return forward(done);
+    return added;
   }
 
   [[nodiscard]] const SessionDeps& deps() const { return deps_; }
@@ -223,9 +230,8 @@ class SessionWriter {
   [[nodiscard]] Status status() const { return status_; }
   /// The one that this object named last.
   [[nodiscard]] Version version() const { return version_; }
-  /// When a version was last named, in this line or another, by whomever; else its beginning.
-  [[nodiscard]] Timestamp named_at() const { return named_at_; }
-  [[nodiscard]] std::int64_t turns_since_named() const;
+  /// Whether the cadence names the head at the end of the turn that ends now.
+  [[nodiscard]] bool is_checkpoint_due() const;
   [[nodiscard]] bool has_ended() const;
   /// What `state` says of this session's status: none of what a fork shares with its parent.
   [[nodiscard]] Status status_in(const State& state) const {
@@ -253,6 +259,7 @@ class SessionWriter {
   std::optional<Holder> before_;
   Timestamp taken_at_;
   Version version_{};
+  /// When a version was last named, in this line or another, by any owner; else its beginning.
   Timestamp named_at_;
   std::int64_t named_turns_ = 0;  ///< How many there were then.
   State state_;
@@ -276,5 +283,7 @@ class SessionWriter {
 
 /// Gives the message an id and a time if it has none.
 void complete(Message& message, const SessionWriter& writer);
+/// Adds the message, so completed.
+Position add_message(Draft& draft, const SessionWriter& writer, Message message);
 
 }  // namespace perdure

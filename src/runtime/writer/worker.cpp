@@ -90,6 +90,17 @@ Result<Worker::Place> Worker::take_place(const SessionId& session) {
               found->second.text());
 }
 
+Result<Worker::Grip> Worker::take(const SessionId& session) {
+  auto place = take_place(session);
+  if (!place) return forward(place);
+  auto lease = store_.ownership().acquire(session, id());
+  if (!lease && lease.error().code == ErrorCode::lease_held) {
+    return name_holder(store_, session, std::move(lease).error());
+  }
+  if (!lease) return forward(lease);
+  return Grip{.place = *std::move(place), .lease = *std::move(lease)};
+}
+
 bool Worker::may_act() const {
   const std::lock_guard lock(mutex_);
   return clock_.uptime() < renewed_at_ + options_.lease_time - margin();

@@ -37,7 +37,7 @@ namespace {
 
 // What a session's log says of its calls, as far as the ledger must agree with it.
 //
-// The runtime writes these records (runtime/calls.hpp, runtime/conversation.hpp), and the store reads a
+// The runtime writes these records (runtime/api/records.hpp), and the store reads a
 // few of their members here, as the views `tool_calls` do. A log in other words is not judged.
 class ToldCalls {
  public:

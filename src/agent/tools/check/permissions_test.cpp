@@ -7,8 +7,8 @@
 
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "runtime/api/state_details.hpp"
 #include "tools/check/paths.hpp"
 
 namespace perdure {

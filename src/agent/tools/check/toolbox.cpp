@@ -13,7 +13,7 @@
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/check/checked_tool.hpp"
 

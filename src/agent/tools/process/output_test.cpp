@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "tools/process/program.hpp"
 

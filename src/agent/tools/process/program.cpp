@@ -44,7 +44,6 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "text/wording.hpp"
 

@@ -21,7 +21,6 @@
 #include "core/api/descriptor.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/tool.hpp"
 
 namespace perdure {
@@ -111,7 +110,7 @@ class LineSplitter {
   /// `progress` must outlive it.
   explicit LineSplitter(const ToolProgress& progress) : progress_(progress) {}
 
-  /// Empty lines are not told. Past the limits of calls.hpp bytes are not even looked at: a program
+  /// Empty lines are not told. Past the limits of tool.hpp bytes are not even looked at: a program
   /// that never stops writing costs nothing more.
   void add(std::string_view bytes);
   /// Tells a line that has no end.

@@ -14,7 +14,6 @@
 #include "doubles/must.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/json.hpp"
-#include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "runtime/api/records.hpp"
