@@ -24,7 +24,6 @@
 #include "perdure/runtime/calls.hpp"
 #include "perdure/runtime/conversation.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "tools/check/checked_tool.hpp"
 #include "tools/check/paths.hpp"
 
 namespace perdure {
