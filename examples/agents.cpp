@@ -69,7 +69,7 @@ AgentSpec spec_of(const std::string& book, const std::string& script) {
   spec.tools = Toolbox::of({pay_tool(book)}).value();
   spec.permissions.write = Permit::allow;
   spec.limits.iterations = 20;
-  spec.prices.override_with("my-model: {input: 0.5, output: 2.25}\n").value();
+  spec.prices.set("my-model", {.input = 500'000, .output = 2'250'000});  // $0.50 and $2.25.
   spec.make_provider = [script](const Setup&) { return make_scripted(script); };
   return spec;
 }

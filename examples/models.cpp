@@ -59,7 +59,7 @@ class Printer final : public ModelObserver {
 // [cost]
 void tell_cost(const ModelResponse& response) {
   Prices prices = Prices::built_in();
-  prices.override_with("my-model: {input: 0.5, output: 2.25}\n").value();
+  prices.set("my-model", {.input = 500'000, .output = 2'250'000, .cache_read = 500'000});
   const ModelUsage& usage = response.usage;
   std::cout << "\n[" << usage.tokens_in << " tokens in, " << usage.tokens_out << " out, ";
   if (const auto price = prices.find(response.model)) {

@@ -6,7 +6,6 @@ set(PERDURE_CLI_SOURCES
     context/agent_source.cpp
     context/calls.cpp
     context/command_context.cpp
-    context/decisions.cpp
     context/sessions.cpp
     context/settings.cpp
     context/signal_watch.cpp

@@ -208,6 +208,12 @@ std::string pointer_part(std::string_view name) {
   return part;
 }
 
+std::string text_in(const Json& object, std::string_view key) {
+  const Json* const found = object.find(key);
+  const std::string* const text = found == nullptr ? nullptr : found->as_string();
+  return text == nullptr ? std::string() : *text;
+}
+
 const Json* find_member(const Json& value, std::string_view part) {
   if (value.is_object()) return value.find(pointer_name(part));
   const auto* array = value.as_array();

@@ -11,7 +11,8 @@ set(PERDURE_CORE_SOURCES
     raw_json.cpp
     sha256.cpp
     text.cpp
-    time.cpp)
+    time.cpp
+    wording.cpp)
 
 set(PERDURE_CORE_TESTS
     base64_test.cpp

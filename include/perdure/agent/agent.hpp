@@ -216,8 +216,8 @@ class AgentSession {
   /// calls that were not begun; if one of them waits for a person's decision, the input waits, too.
   /// It resumes a paused session. `stop` ends it as `interrupted`, with what came recorded.
   /// Fails: as Provider::prepare; in the provider's words if no response comes (then the session
-  /// waits); `invalid_argument` for a budget and a model without a price, or no provider;
-  /// `unavailable` if the user's code threw; as Session's methods.
+  /// waits), about "authority" if it refused the key; `invalid_argument` for a budget and a model
+  /// without a price, or no provider; `unavailable` if the user's code threw; as Session's methods.
   Result<TurnReport> run(std::optional<Message> input, AgentObserver& observer,
                          const std::stop_token& stop = {});
   /// The same, watched by lambdas, or by nothing.

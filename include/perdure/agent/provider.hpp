@@ -103,7 +103,9 @@ struct NotAnswered {
   Error error{};
   bool may_be_paid = false;  ///< It was sent, and its outcome is unknown. Else it cost nothing.
   bool was_stopped = false;  ///< By the caller.
-  int status = 0;            ///< The last answer's; 0: there was none.
+  /// The last answer's; 0: there was none. With 401 or 403 the provider refused the key: an agent's
+  /// run fails then about "authority".
+  int status = 0;
   int attempts = 1;
 };
 
@@ -161,12 +163,9 @@ class Prices {
   /// What vendors asked when this version was made: check what matters to you.
   [[nodiscard]] static Prices built_in();
 
+  /// In the place of the model's price, if it has one. A cache is free unless `price` says what it
+  /// costs.
   void set(std::string model, const Price& price);
-  /// Takes over a table, JSON or YAML, in dollars per million tokens:
-  /// `my-model: {input: 0.5, output: 2.25, cache_read: 0.05, cache_write: 0.6}`. A cache without a
-  /// price costs as input does. Fails: `invalid_argument`, with the line.
-  [[nodiscard]] Result<void> override_with(std::string_view text);
-
   /// By its name, with or without a date at the end (`-20260101`, `-2026-01-01`) or `-latest`.
   [[nodiscard]] std::optional<Price> find(std::string_view model) const;
 

@@ -124,4 +124,8 @@ using FileReader = std::function<Result<std::string>(const std::filesystem::path
 /// file's folder. The programs of tools are known by their commands only.
 [[nodiscard]] std::string agent_digest(const AgentFile& file);
 
+/// The JSON Schema of agent files: docs/reference/agent.schema.json, as it was when this was
+/// compiled.
+[[nodiscard]] std::string_view agent_schema();
+
 }  // namespace perdure

@@ -23,7 +23,6 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "tools/check/checked_tool.hpp"
 #include "tools/check/paths.hpp"
 
 namespace perdure {

@@ -14,7 +14,6 @@
 
 #include "agent/api/json_schema.hpp"
 #include "doubles/temp_folder.hpp"
-#include "file/sections.hpp"
 #include "file/yaml_document.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
@@ -268,8 +267,7 @@ TEST(AgentFileTest, TheSystemItWasWrittenOnDoesNotMatter) {
 
 // The schema is for editors too: whoever goes by it alone is told the same about the form.
 TEST(AgentFileTest, TheSchemaAndTheReaderAgree) {
-  const JsonSchema schema =
-      JsonSchema::compile(parse_json(agent_file::agent_schema()).value()).value();
+  const JsonSchema schema = JsonSchema::compile(parse_json(agent_schema()).value()).value();
   const auto is_valid = [&](const std::string& text) {
     return schema.check(agent_file::read_yaml(text).value).empty();
   };

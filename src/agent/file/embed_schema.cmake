@@ -10,15 +10,15 @@ file(
   CONTENT
     "// Made by embed_schema.cmake. Do not edit.
 
-#include \"file/sections.hpp\"
+#include \"agent/api/agent_file.hpp\"
 
-namespace perdure::agent_file {
+namespace perdure {
 
 std::string_view agent_schema() {
   return R\"schema(@schema@)schema\";
 }
 
-}  // namespace perdure::agent_file
+}  // namespace perdure
 "
   @ONLY)
 list(APPEND PERDURE_AGENT_SOURCES "${schema_source}")

@@ -5,7 +5,6 @@ list(
   PERDURE_AGENT_SOURCES
   file/agent_file.cpp
   file/agent_factory.cpp
-  file/sections.cpp
   file/yaml_document.cpp)
 
 list(

@@ -23,22 +23,17 @@
 #include <yaml-cpp/parser.h>
 
 #include "core/api/json_text.hpp"
+#include "core/api/wording.hpp"
 #include "perdure/core/json.hpp"
 #include "text/pattern.hpp"
 
 namespace perdure::agent_file {
 namespace {
 
-std::string lower_case(std::string_view word) {
-  std::string lower(word);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
-}
-
 bool is_disputed_name(std::string_view word) {
   static constexpr std::array<std::string_view, 9> names = {"y",   "n",    "yes",   "no",  "on",
                                                             "off", "true", "false", "null"};
-  return std::ranges::find(names, lower_case(word)) != names.end();
+  return std::ranges::find(names, lowered(word)) != names.end();
 }
 
 // Signed, octal, hexadecimal, binary, with underscores, base 60, exponents, bare points,

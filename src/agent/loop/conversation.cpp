@@ -1,7 +1,7 @@
 // The input of a request is told before it is recorded, and recorded as it was told: the next time
 // it is one of the messages that are kept.
 
-#include "loop/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 
 #include <cstddef>
 #include <optional>
@@ -15,9 +15,9 @@
 
 #include "core/api/guarded.hpp"
 #include "loop/history.hpp"
+#include "loop/turn.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/state.hpp"
 #include "runtime/api/read.hpp"
 
 namespace perdure {

@@ -1,6 +1,6 @@
 // What a provider is told of a long session: all of it, in parts.
 
-#include "loop/conversation.hpp"
+#include "perdure/runtime/state.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,9 +14,9 @@
 
 #include "doubles/must.hpp"
 #include "loop/history.hpp"
+#include "loop/turn.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/state.hpp"
 #include "state/log_fixture.hpp"
 
 namespace perdure {

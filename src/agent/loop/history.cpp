@@ -15,7 +15,8 @@
 #include <variant>
 #include <vector>
 
-#include "models/wire.hpp"
+#include "core/api/json_text.hpp"
+#include "models/dialect.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/json.hpp"
@@ -40,9 +41,7 @@ std::optional<Json> mark_of(const Message& message, std::string_view name) {
 // Of the mark of a response; empty: it does not say.
 std::string said_in(const Message& message, std::string_view name) {
   const auto mark = mark_of(message, response_mark);
-  const Json* said = mark ? mark->find(name) : nullptr;
-  const std::string* text = said != nullptr ? said->as_string() : nullptr;
-  return text != nullptr ? *text : std::string();
+  return mark ? text_in(*mark, name) : std::string();
 }
 
 }  // namespace
@@ -273,27 +272,12 @@ std::int64_t cut_offs_of(const State& state) {
 }  // namespace perdure::loop
 
 namespace perdure {
-namespace {
-
-constexpr std::array turn_stops = {
-    std::pair{TurnStop::completed, std::string_view("completed")},
-    std::pair{TurnStop::max_iterations, std::string_view("max_iterations")},
-    std::pair{TurnStop::deadline, std::string_view("deadline")},
-    std::pair{TurnStop::budget, std::string_view("budget")},
-    std::pair{TurnStop::incomplete_plan, std::string_view("incomplete_plan")},
-    std::pair{TurnStop::loop, std::string_view("loop")},
-    std::pair{TurnStop::needs_attention, std::string_view("needs_attention")},
-    std::pair{TurnStop::waiting, std::string_view("waiting")},
-    std::pair{TurnStop::interrupted, std::string_view("interrupted")},
-    std::pair{TurnStop::refused, std::string_view("refused")},
-};
-
-}  // namespace
 
 std::string_view to_string(TurnStop stop) {
-  const auto* const found =
-      std::ranges::find(turn_stops, stop, &decltype(turn_stops)::value_type::first);
-  return found == turn_stops.end() ? std::string_view("") : found->second;
+  static constexpr std::array<std::string_view, 10> names = {
+      "completed", "max_iterations",  "deadline", "budget",      "incomplete_plan",
+      "loop",      "needs_attention", "waiting",  "interrupted", "refused"};
+  return names.at(std::to_underlying(stop));
 }
 
 bool has_unknown_cost(const Message& response) { return loop::is_unpriced(response); }

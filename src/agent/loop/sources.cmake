@@ -7,7 +7,6 @@ list(
   loop/call_check.cpp
   loop/conversation.cpp
   loop/history.cpp
-  loop/tool_watch.cpp
   loop/turn.cpp)
 
 list(APPEND PERDURE_AGENT_TESTS loop/call_check_test.cpp loop/changed_agent_test.cpp loop/conversation_test.cpp loop/loop_ends_test.cpp

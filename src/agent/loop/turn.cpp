@@ -21,18 +21,17 @@
 #include <utility>
 #include <variant>
 
-#include "loop/conversation.hpp"
 #include "loop/history.hpp"
-#include "loop/tool_watch.hpp"
+#include "models/dialect.hpp"
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/runtime/runtime.hpp"
-#include "perdure/runtime/state.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "perdure/runtime/state.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
@@ -173,6 +172,9 @@ bool is_written_here(TurnStop stop) {
 // there. Once it is, what the request can cost stays reserved: for no sync if that is less.
 constexpr std::int64_t result_tokens_ahead = 8192;
 
+constexpr int http_unauthorised = 401;
+constexpr int http_forbidden = 403;
+
 /// A value of the session: which limit it was warned of.
 constexpr std::string_view warning_channel = "agent_warning";
 
@@ -212,30 +214,6 @@ std::string rest_reason(const State& state, TurnStop stop, const Message& respon
   if (stop != TurnStop::completed) return fmt::format("{}: {}", to_string(stop), words);
   return words.empty() ? "the next message" : "the next message; the last response: " + words;
 }
-
-// Hands on what a model streams.
-class StreamRelay final : public ModelObserver {
- public:
-  StreamRelay(ToolWatch& watch, const SessionId& session) : watch_(watch), session_(session) {}
-  void on_text(std::string_view piece) override {
-    tell([&](AgentObserver& observer) { observer.on_text(piece); });
-  }
-  void on_reasoning(std::string_view piece) override {
-    tell([&](AgentObserver& observer) { observer.on_reasoning(piece); });
-  }
-  void on_call(const ToolCallBlock& call) override {
-    tell([&](AgentObserver& observer) { observer.on_call(call); });
-  }
-  void on_retry(const RetryNotice& notice) override {
-    tell([&](AgentObserver& observer) { observer.on_retry(notice); });
-  }
-
- private:
-  void tell(const auto& what) { watch_.tell(session_, what); }
-
-  ToolWatch& watch_;
-  const SessionId& session_;
-};
 
 class Turn {
  public:
@@ -396,7 +374,8 @@ class Turn {
     if (!asked) return forward(asked);
     input_.reset();
     tell_news();
-    StreamRelay relay(*parts_.services.watch, parts_.session.id());
+    RelayObserver relay(
+        [this](const auto& what) { parts_.services.watch->tell(parts_.session.id(), what); });
     const ModelOutcome outcome = parts_.conversation.send(relay, interrupts_->token());
     return std::visit([&](const auto& came) { return take(came, *prepared); }, outcome);
   }
@@ -451,7 +430,11 @@ class Turn {
     if (!given_up) return forward(given_up);
     if (failure.was_stopped) return stopped();
     tell(ModelFailed{failure.error.message, false});
-    return fail_with(failure.error);
+    Error error = failure.error;
+    if (failure.status == http_unauthorised || failure.status == http_forbidden) {
+      error.subject = "authority";
+    }
+    return fail_with(error);
   }
 
   [[nodiscard]] Result<void> record(Message message, const Usage& usage,

@@ -6,21 +6,99 @@
 
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <utility>
 
 #include "core/api/guarded.hpp"
-#include "loop/conversation.hpp"
-#include "loop/tool_watch.hpp"
 #include "perdure/agent/agent.hpp"
+#include "perdure/agent/provider.hpp"
+#include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/runtime.hpp"
+#include "perdure/core/id.hpp"
 #include "perdure/runtime/state.hpp"
+#include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
+#include "runtime/api/growing_history.hpp"
 
 namespace perdure {
+
+/// Who is told when the tools of a session start and return: they run on threads of their own, and
+/// may come back when nobody runs the session any more.
+/// Thread safety: every method may be called from any thread at any time.
+class ToolWatch {
+ public:
+  void attach(const SessionId& session, AgentObserver& observer);
+  /// When it returns, the observer is told nothing any more.
+  void detach(const SessionId& session);
+
+  /// Calls `what` with the session's observer, one at a time; not at all if there is none. Sessions
+  /// do not wait for each other. What an observer throws ends here: a tool that has done its work
+  /// must not pass for one that failed.
+  template <class What>
+  void tell(const SessionId& session, const What& what) {
+    const auto watched = find(session);
+    if (watched == nullptr) return;
+    const std::lock_guard lock(watched->mutex);
+    if (watched->observer == nullptr) return;
+    try {
+      what(*watched->observer);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): an observer changes nothing.
+    }
+  }
+  void tell_event(const SessionId& session, const AgentEvent& event) {
+    tell(session, [&](AgentObserver& observer) { observer.on_event(event); });
+  }
+
+ private:
+  struct Watched {
+    std::mutex mutex;
+    AgentObserver* observer = nullptr;  ///< Null: detached.
+  };
+  [[nodiscard]] std::shared_ptr<Watched> find(const SessionId& session);
+
+  std::mutex mutex_;  ///< Never held while an observer is told.
+  /// Shared with those who are about to tell.
+  std::map<std::string, std::shared_ptr<Watched>, std::less<>> sessions_;
+};
+
+/// The toolbox's tools; those that run something tell the watch.
+/// Fails: as Tools::of.
+[[nodiscard]] Result<Tools> watched(const Toolbox& toolbox,
+                                    const std::shared_ptr<ToolWatch>& watch);
+
+/// The conversation of a session as its provider knows it. What the provider was told before it is
+/// not told again: a request costs what is new. What it was not told, it is told in parts, each
+/// gone before the next: the first request of a long session holds no second copy of it. Another
+/// model is told all of it anew, without what the one before it thought.
+class Conversation {
+ public:
+  explicit Conversation(std::unique_ptr<Provider> provider) : provider_(std::move(provider)) {}
+
+  /// Prepares what the state says, and `input` after it. Fails: as Provider::prepare; `unavailable`
+  /// if it throws.
+  [[nodiscard]] Result<PreparedRequest> prepare(const Setup& setup, const State& state,
+                                                const std::optional<Message>& input);
+  /// Sends what was prepared. A provider that throws is a connection that was lost: what it told
+  /// before is a response that was cut off; if that is nothing, nobody knows whether one was paid
+  /// for.
+  [[nodiscard]] ModelOutcome send(ModelObserver& observer, const std::stop_token& stop);
+
+ private:
+  void forget();
+
+  std::unique_ptr<Provider> provider_;
+  std::string model_;  ///< That was told it.
+  GrowingHistory history_;
+  std::size_t told_ = 0;          ///< Messages of the state.
+  std::optional<Message> input_;  ///< That was told after them.
+};
 
 /// What sessions of an agent share.
 struct AgentServices {

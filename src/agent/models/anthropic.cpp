@@ -25,7 +25,6 @@
 #include "core/api/raw_json.hpp"
 #include "models/dialect.hpp"
 #include "models/http.hpp"
-#include "models/wire.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -77,7 +76,7 @@ struct AnthropicBlock {
     return writer.finish();
   }
   std::string operator()(const OtherBlock& block) const {
-    if (wire::text_in(block.json.value(), "kind") != anthropic) return {};
+    if (text_in(block.json.value(), "kind") != anthropic) return {};
     return wire::vendors_own(block.json, "block");
   }
 };
@@ -252,13 +251,13 @@ class AnthropicStream final : public ResponseStream {
     const std::string_view data = wire::as_text(event.data, room);
     const auto json = parse_foreign_json(data);
     if (!json) return not_understood("has an event that is no JSON: " + json.error().message);
-    const std::string type = is_named ? std::string(event.name) : wire::text_in(*json, "type");
+    const std::string type = is_named ? std::string(event.name) : text_in(*json, "type");
     return take_known(type, *json, data);
   }
 
   [[nodiscard]] Result<void> take_whole(const Json& json, std::string_view raw) override {
     const auto blocks = split_array(wire::raw_in(raw, "content"));
-    state_.has_begun = blocks && wire::text_in(json, "role") == "assistant";
+    state_.has_begun = blocks && text_in(json, "role") == "assistant";
     if (state_.has_begun) begin_message(json);
     for (std::size_t i = 0; state_.has_begun && i < blocks->size(); ++i) {
       const auto index = static_cast<std::int64_t>(i);
@@ -317,8 +316,8 @@ class AnthropicStream final : public ResponseStream {
   }
 
   void begin_message(const Json& message) {
-    response_.response_id = wire::text_in(message, "id");
-    response_.model = wire::text_in(message, "model");
+    response_.response_id = text_in(message, "id");
+    response_.model = text_in(message, "model");
     take_usage(message);
   }
 
@@ -330,18 +329,18 @@ class AnthropicStream final : public ResponseStream {
       return fail(ErrorCode::unavailable,
                   fmt::format("the response has more than {} blocks", wire::blocks_max));
     }
-    AnthropicDraft draft{.type = wire::text_in(*block, "type")};
+    AnthropicDraft draft{.type = text_in(*block, "type")};
     const bool is_call = draft.type == "tool_use";
-    const std::string_view text_key = draft.type == "thinking" ? "thinking" : "text";
-    if (draft.type == "text" || draft.type == "thinking")
-      draft.text = wire::text_in(*block, text_key);
+    const bool is_text = draft.type == "text" || draft.type == "thinking";
     for (const RawMember& member : *members) {
       if (member.key == "type") continue;
       if (is_call && member.key == "id") {
-        draft.id = wire::text_in(*block, "id");
+        draft.id = text_in(*block, "id");
       } else if (is_call && member.key == "name") {
-        draft.name = wire::text_in(*block, "name");
-      } else if (member.key != text_key || (draft.type != "text" && draft.type != "thinking")) {
+        draft.name = text_in(*block, "name");
+      } else if (is_text && member.key == draft.type) {
+        draft.text = text_in(*block, member.key);
+      } else {
         draft.members.emplace_back(member.key, member.value);
       }
     }
@@ -367,17 +366,17 @@ class AnthropicStream final : public ResponseStream {
       return not_understood("continues a block that has not begun");
     }
     AnthropicDraft& draft = *to;
-    const std::string type = wire::text_in(*delta, "type");
+    const std::string type = text_in(*delta, "type");
     if (type == "text_delta" && draft.type == "text") {
-      const std::string piece = wire::text_in(*delta, "text");
+      const std::string piece = text_in(*delta, "text");
       wire::append(draft.text, piece);
       observer_.on_text(piece);
     } else if (type == "thinking_delta" && draft.type == "thinking") {
-      const std::string piece = wire::text_in(*delta, "thinking");
+      const std::string piece = text_in(*delta, "thinking");
       wire::append(draft.text, piece);
       observer_.on_reasoning(piece);
     } else if (type == "input_json_delta") {
-      draft.input += wire::text_in(*delta, "partial_json");
+      draft.input += text_in(*delta, "partial_json");
     } else if (type == "citations_delta") {
       add_citation(draft, wire::raw_in(raw, "citation"));
     } else if (const auto members = split_object(raw)) {
@@ -401,13 +400,13 @@ class AnthropicStream final : public ResponseStream {
     const Json* const usage = counted.find("usage");
     has_output_ = has_output_ || (usage != nullptr && wire::has_count(*usage, "output_tokens"));
     if (stopped == nullptr) return;
-    const std::string word = wire::text_in(*stopped, "stop_reason");
+    const std::string word = text_in(*stopped, "stop_reason");
     if (word.empty()) return;
     response_.stop = stop_reason_from(word);
     response_.stop_text = word;
     const Json* const details = stopped->find("stop_details");
     if (details == nullptr) return;
-    const std::string explanation = wire::text_in(*details, "explanation");
+    const std::string explanation = text_in(*details, "explanation");
     if (!explanation.empty()) response_.stop_text += ": " + explanation;
   }
 

@@ -24,7 +24,6 @@
 #include "core/api/raw_json.hpp"
 #include "models/dialect.hpp"
 #include "models/http.hpp"
-#include "models/wire.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -211,8 +210,8 @@ class ChatStream final : public ResponseStream {
   [[nodiscard]] Result<void> take_object(const Json& json, std::string_view raw,
                                          std::string_view part) {
     state_.has_begun = true;
-    if (response_.response_id.empty()) response_.response_id = wire::text_in(json, "id");
-    if (response_.model.empty()) response_.model = wire::text_in(json, "model");
+    if (response_.response_id.empty()) response_.response_id = text_in(json, "id");
+    if (response_.model.empty()) response_.model = text_in(json, "model");
     if (const Json* const usage = json.find("usage"); usage != nullptr && usage->is_object()) {
       take_usage(*usage);
     }
@@ -229,7 +228,7 @@ class ChatStream final : public ResponseStream {
   void take_choice(const Json& choice, std::string_view raw, std::string_view part) {
     if (wire::number_in(choice, "index") != 0) return;
     if (const Json* const said = choice.find(part)) take_delta(*said, wire::raw_in(raw, part));
-    const std::string word = wire::text_in(choice, "finish_reason");
+    const std::string word = text_in(choice, "finish_reason");
     if (word.empty()) return;
     finish_word_ = word;
     state_.is_whole = true;
@@ -244,10 +243,10 @@ class ChatStream final : public ResponseStream {
 
   void take_delta(const Json& delta, std::string_view raw) {
     take_reasoning(delta, raw);
-    const std::string piece = wire::text_in(delta, "content");
+    const std::string piece = text_in(delta, "content");
     wire::append(text_, piece);
     if (!piece.empty()) observer_.on_text(piece);
-    const std::string refused = wire::text_in(delta, "refusal");
+    const std::string refused = text_in(delta, "refusal");
     wire::append(refusal_, refused);
     if (!refused.empty()) observer_.on_text(refused);
     const Json* const calls = delta.find("tool_calls");
@@ -259,7 +258,7 @@ class ChatStream final : public ResponseStream {
 
   void take_reasoning(const Json& delta, std::string_view raw) {
     for (const std::string_view field : {"reasoning_content", "reasoning"}) {
-      const std::string piece = wire::text_in(delta, field);
+      const std::string piece = text_in(delta, field);
       if (piece.empty()) continue;
       if (reasoning_field_.empty()) reasoning_field_ = field;
       // A server that says the same in two fields says it once.
@@ -276,16 +275,16 @@ class ChatStream final : public ResponseStream {
   void take_call(const Json& call, std::string_view raw, bool is_first) {
     last_ = place_of(call, is_first);
     DraftCall& draft = calls_[last_];
-    if (draft.id.empty()) draft.id = wire::text_in(call, "id");
+    if (draft.id.empty()) draft.id = text_in(call, "id");
     if (!draft.id.empty()) by_id_.insert_or_assign(draft.id, last_);
     if (const Json* const function = call.find("function")) {
-      if (draft.name.empty()) draft.name = wire::text_in(*function, "name");
+      if (draft.name.empty()) draft.name = text_in(*function, "name");
       const Json* const args = function->find("arguments");
       // Some servers give the object itself instead of its text.
       if (args != nullptr && args->is_object()) {
         draft.args = wire::raw_in(wire::raw_in(raw, "function"), "arguments");
       } else {
-        wire::append(draft.args, wire::text_in(*function, "arguments"));
+        wire::append(draft.args, text_in(*function, "arguments"));
       }
     }
     const auto members = split_object(raw);
@@ -319,7 +318,7 @@ class ChatStream final : public ResponseStream {
   // By its index; by its id; what has neither goes on with the last one, unless another name says
   // that it begins a call. A list of calls that have neither is one of whole calls.
   [[nodiscard]] Place place_of(const Json& call, bool is_first) {
-    const std::string id = wire::text_in(call, "id");
+    const std::string id = text_in(call, "id");
     const Json* const index = call.find("index");
     if (index != nullptr && index->is_number()) {
       return place_by_index(wire::number_in(call, "index"), id);
@@ -330,7 +329,7 @@ class ChatStream final : public ResponseStream {
     if (!goes_on) return next;
     const Place place = id.empty() ? last_ : known->second;
     const Json* const function = call.find("function");
-    const std::string name = function != nullptr ? wire::text_in(*function, "name") : std::string();
+    const std::string name = function != nullptr ? text_in(*function, "name") : std::string();
     const std::string& before = calls_[place].name;
     return name.empty() || before.empty() || name == before ? place : next;
   }

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "doubles/fake_clock.hpp"
-#include "models/curl_transport.hpp"
 #include "models/http.hpp"
 #include "perdure/core/error.hpp"
 

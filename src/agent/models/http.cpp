@@ -3,19 +3,26 @@
 #include "models/http.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <ctime>
 #include <curl/curl.h>
 #include <expected>
+#include <fmt/format.h>
+#include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "core/api/own_process.hpp"
+#include "core/api/wording.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -199,6 +206,289 @@ Result<void> SseParser::end_event(const SseSink& sink) {
   data_.clear();
   has_data_ = false;
   return taken;
+}
+
+// The loop is our own (curl_multi), so that a stop wakes it at once and silence is judged by our
+// clock.
+namespace {
+
+// Once all came that matters, the end is waited for so long, because a connection that ended well
+// can be used again.
+constexpr Duration end_patience = std::chrono::seconds(1);
+
+// Of all that come, those after the body too. Vendors send one or two thousand bytes.
+constexpr std::size_t header_bytes_max = std::size_t{256} << 10U;
+
+}  // namespace
+
+std::size_t Exchange::give(char* to, std::size_t room) {
+  was_sent_ = true;
+  move();
+  std::size_t given = 0;
+  while (given < room && part_ < request_.body.size()) {
+    const std::string_view rest = request_.body[part_].substr(offset_);
+    const std::size_t size = std::min(room - given, rest.size());
+    std::memcpy(to + given, rest.data(), size);
+    given += size;
+    offset_ += size;
+    if (offset_ == request_.body[part_].size()) {
+      ++part_;
+      offset_ = 0;
+    }
+  }
+  return given;
+}
+
+std::size_t Exchange::body_bytes() const {
+  std::size_t bytes = 0;
+  for (const std::string_view part : request_.body) bytes += part.size();
+  return bytes;
+}
+
+bool Exchange::take_header_line(std::string_view line) {
+  move();
+  header_bytes_ += line.size();
+  if (header_bytes_ > header_bytes_max) {
+    too_large_ = fmt::format("the response has more than {} bytes of headers", header_bytes_max);
+    return false;
+  }
+  if (has_head_) return true;  // What follows a body is of no interest.
+  const std::string_view text = trimmed(line);
+  if (line.starts_with("HTTP/")) {
+    head_ = {};
+    const std::string_view status = text.substr(std::min(text.find(' '), text.size()));
+    if (!status.empty()) {
+      std::from_chars(status.data() + 1, status.data() + status.size(), head_.status);
+    }
+  } else if (text.empty() && head_.status >= 200) {  // Others announce the answer: "Continue".
+    has_head_ = true;
+    reader_.on_head(std::move(head_));
+  } else if (const auto colon = text.find(':'); colon != std::string_view::npos) {
+    head_.headers.emplace_back(lowered(text.substr(0, colon)), trimmed(text.substr(colon + 1)));
+  }
+  return true;
+}
+
+bool Exchange::take_body(std::string_view bytes) {
+  move();
+  const std::size_t room = request_.response_bytes_max - received_;
+  received_ += std::min(room, bytes.size());
+  if (auto taken = reader_.on_bytes(bytes.substr(0, room)); !taken) {
+    failure_ = std::move(taken).error();
+    return false;
+  }
+  if (bytes.size() <= room) return true;
+  too_large_ =
+      fmt::format("the response is too large: it has more than {} bytes (model.response_bytes_max)",
+                  request_.response_bytes_max);
+  return false;
+}
+
+Duration Exchange::patience() const {
+  if (has_all()) return std::min(end_patience, request_.timeouts.idle);
+  return received_ == 0 ? request_.timeouts.first_byte : request_.timeouts.idle;
+}
+
+std::optional<Duration> Exchange::time_left() const {
+  if (!was_sent_) return std::nullopt;
+  return std::max(Duration{0}, moved_ + patience() - clock_.uptime());
+}
+
+std::string Exchange::what_ran_out() const {
+  return "nothing came for " + std::to_string(patience().count()) + " ms";
+}
+
+namespace {
+
+struct ListDeleter {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+using HeaderList = std::unique_ptr<curl_slist, ListDeleter>;
+
+void add_header(HeaderList& list, const std::string& line) {
+  curl_slist* const longer = curl_slist_append(list.get(), line.c_str());
+  if (longer == nullptr) return;
+  static_cast<void>(list.release());  // The longer list owns it now.
+  list.reset(longer);
+}
+
+HeaderList header_list(const HttpRequest& request) {
+  HeaderList list;
+  for (const auto& [name, value] : request.headers) {
+    std::string line = name;
+    line.append(": ").append(value);
+    add_header(list, line);
+  }
+  add_header(list, "Expect:");  // No round trip before a large body.
+  return list;
+}
+
+std::size_t on_header(char* data, std::size_t size, std::size_t count, void* exchange) {
+  return static_cast<Exchange*>(exchange)->take_header_line({data, size * count}) ? size * count
+                                                                                  : 0;
+}
+
+std::size_t on_body(char* data, std::size_t size, std::size_t count, void* exchange) {
+  return static_cast<Exchange*>(exchange)->take_body({data, size * count}) ? size * count : 0;
+}
+
+std::size_t on_read(char* to, std::size_t size, std::size_t count, void* exchange) {
+  return static_cast<Exchange*>(exchange)->give(to, size * count);
+}
+
+template <class Value>
+void set(CURL* easy, CURLoption option, Value value) {
+  static_cast<void>(curl_easy_setopt(easy, option, value));
+}
+
+void set_up(CURL* easy, const HttpRequest& request, Exchange& exchange, curl_slist* headers) {
+  curl_easy_reset(easy);
+  set(easy, CURLOPT_URL, request.url.c_str());
+  set(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  set(easy, CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
+  set(easy, CURLOPT_NOSIGNAL, 1L);
+  set(easy, CURLOPT_FOLLOWLOCATION, 0L);
+  set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  // A proxy of the environment cannot reach our own machine.
+  if (is_loopback(request.url)) set(easy, CURLOPT_PROXY, "");
+  if (!request.ca_file.empty()) set(easy, CURLOPT_CAINFO, request.ca_file.c_str());
+  set(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request.timeouts.connect.count()));
+  set(easy, CURLOPT_POST, 1L);
+  set(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(exchange.body_bytes()));
+  set(easy, CURLOPT_HTTPHEADER, headers);
+  // Without a way to begin the body anew, libcurl cannot send it twice of its own accord, as it
+  // would when a connection in use breaks: the first may have arrived.
+  set(easy, CURLOPT_READFUNCTION, &on_read);
+  set(easy, CURLOPT_READDATA, &exchange);
+  set(easy, CURLOPT_HEADERFUNCTION, &on_header);
+  set(easy, CURLOPT_HEADERDATA, &exchange);
+  set(easy, CURLOPT_WRITEFUNCTION, &on_body);
+  set(easy, CURLOPT_WRITEDATA, &exchange);
+}
+
+// Whether trying again could not help.
+bool is_hopeless(CURLcode code) {
+  constexpr std::array hopeless = {CURLE_UNSUPPORTED_PROTOCOL,     CURLE_URL_MALFORMAT,
+                                   CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE,
+                                   CURLE_SSL_CERTPROBLEM,          CURLE_SSL_CIPHER};
+  return std::ranges::find(hopeless, code) != hopeless.end();
+}
+
+HttpEnding ending_of(CURLcode code, const Exchange& exchange) {
+  if (code == CURLE_OK || exchange.has_all()) return HttpEnding::whole;
+  if (exchange.has_head()) return HttpEnding::cut;
+  if (exchange.was_sent()) return HttpEnding::lost;
+  return is_hopeless(code) ? HttpEnding::impossible : HttpEnding::unreachable;
+}
+
+HttpEnd end_of(CURLcode code, std::string_view detail, const Exchange& exchange) {
+  if (exchange.failure()) {
+    return {.ending = HttpEnding::refused, .why = exchange.failure()->message, .was_sent = true};
+  }
+  if (const std::string& why = exchange.what_is_too_large(); !why.empty()) {
+    return {.ending = HttpEnding::cut, .why = why, .was_sent = true};
+  }
+  HttpEnd end{.ending = ending_of(code, exchange), .was_sent = exchange.was_sent()};
+  if (end.ending == HttpEnding::whole) return end;
+  end.why = detail.empty() ? std::string_view(curl_easy_strerror(code)) : detail;
+  return end;
+}
+
+HttpEnd ran_out(const Exchange& exchange) {
+  HttpEnding ending = exchange.has_head() ? HttpEnding::cut : HttpEnding::lost;
+  if (exchange.has_all()) ending = HttpEnding::whole;
+  return {.ending = ending, .why = exchange.what_ran_out(), .was_sent = true};
+}
+
+// How long the loop may sleep: libcurl's own timers wake it earlier.
+int poll_time(std::optional<Duration> left) {
+  constexpr Duration longest = std::chrono::seconds(60);
+  return static_cast<int>(std::min(left.value_or(longest), longest).count());
+}
+
+// Sets libcurl up once for the process; it is never torn down.
+CURLcode started() {
+  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+  return ready;
+}
+
+}  // namespace
+
+struct CurlTransport::Handles {
+  struct EasyDeleter {
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+  };
+  struct MultiDeleter {
+    void operator()(CURLM* handle) const { curl_multi_cleanup(handle); }
+  };
+
+  // In this order: the multi handle holds the connections that the easy one used.
+  std::unique_ptr<CURLM, MultiDeleter> multi{curl_multi_init()};
+  std::unique_ptr<CURL, EasyDeleter> easy{curl_easy_init()};
+  std::array<char, CURL_ERROR_SIZE> detail{};
+
+  // Runs until libcurl is done, and then gives its code; or until something ends it before.
+  [[nodiscard]] std::optional<HttpEnd> run(const Exchange& exchange, const std::stop_token& stop,
+                                           CURLcode& code);
+};
+
+std::optional<HttpEnd> CurlTransport::Handles::run(const Exchange& exchange,
+                                                   const std::stop_token& stop, CURLcode& code) {
+  int running = 1;
+  while (true) {
+    static_cast<void>(curl_multi_perform(multi.get(), &running));
+    if (running == 0) break;
+    if (stop.stop_requested()) {
+      return HttpEnd{
+          .ending = HttpEnding::stopped, .why = "stopped", .was_sent = exchange.was_sent()};
+    }
+    const auto left = exchange.time_left();
+    if (left == Duration{0}) return ran_out(exchange);
+    static_cast<void>(curl_multi_poll(multi.get(), nullptr, 0, poll_time(left), nullptr));
+  }
+  int queued = 0;
+  const CURLMsg* const done = curl_multi_info_read(multi.get(), &queued);
+  code = done == nullptr ? CURLE_FAILED_INIT : done->data.result;
+  return std::nullopt;
+}
+
+CurlTransport::CurlTransport(const Clock& clock) : clock_(clock) {}
+
+CurlTransport::~CurlTransport() = default;
+
+HttpEnd CurlTransport::post(const HttpRequest& request, HttpReader& reader,
+                            const std::stop_token& stop) {
+  // A child of fork(2) shares the connection; what it says there cuts off the parent.
+  if (auto here = handles_.get_deleter().process.check(); !here) {
+    return {.ending = HttpEnding::unequipped, .why = here.error().message, .was_sent = false};
+  }
+  if (const CURLcode ready = started(); ready != CURLE_OK) {
+    return {.ending = HttpEnding::unequipped, .why = curl_easy_strerror(ready), .was_sent = false};
+  }
+  if (!handles_) handles_ = of_own_process(std::make_unique<Handles>());
+  CURL* const easy = handles_->easy.get();
+  CURLM* const multi = handles_->multi.get();
+  if (easy == nullptr || multi == nullptr) {
+    return {.ending = HttpEnding::unreachable, .why = "libcurl has no memory", .was_sent = false};
+  }
+  if (stop.stop_requested()) {
+    return {.ending = HttpEnding::stopped, .why = "stopped", .was_sent = false};
+  }
+  Exchange exchange(request, reader, clock_);
+  const HeaderList headers = header_list(request);
+  set_up(easy, request, exchange, headers.get());
+  handles_->detail.front() = '\0';
+  set(easy, CURLOPT_ERRORBUFFER, handles_->detail.data());
+  static_cast<void>(curl_multi_add_handle(multi, easy));
+  CURLcode code = CURLE_OK;
+  std::optional<HttpEnd> ended;
+  {
+    const std::stop_callback wake(stop, [multi] { curl_multi_wakeup(multi); });
+    ended = handles_->run(exchange, stop, code);
+  }
+  static_cast<void>(curl_multi_remove_handle(multi, easy));
+  if (ended) return *std::move(ended);
+  return end_of(code, handles_->detail.data(), exchange);
 }
 
 }  // namespace perdure

@@ -18,13 +18,10 @@
 
 #include "core/api/guarded.hpp"
 #include "core/api/json_text.hpp"
-#include "models/curl_transport.hpp"
 #include "models/dialect.hpp"
 #include "models/http.hpp"
-#include "models/wire.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 
 namespace perdure {
@@ -283,7 +280,7 @@ class HttpProvider final : public Provider {
           .error = {ErrorCode::invalid_argument, "nothing was prepared to be sent", ""},
           .attempts = 0};
     }
-    QuietObserver quiet(observer);
+    auto quiet = quiet_observer(observer);
     if (auto stopped = wait_after_cut_off(quiet, stop)) return *std::move(stopped);
     ModelOutcome outcome = attempts(quiet, stop);
     remember(outcome);

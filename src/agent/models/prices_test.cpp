@@ -61,43 +61,11 @@ TEST(Prices, AModelThatNobodyPricedHasNone) {
   }
 }
 
-TEST(Prices, AUsersTableGoesOverTheBuiltIn) {
+TEST(Prices, AUsersPriceGoesOverTheBuiltIn) {
   Prices prices = Prices::built_in();
-  ASSERT_TRUE(
-      prices.override_with("gpt-4o: {input: 0.1, output: 2}\n"
-                           "mine:\n"
-                           "  input: 0.000001  # a micro\n"
-                           "  output: 12.5\n"
-                           "  cache_read: 0\n"
-                           "  cache_write: 1.25\n"));
-  EXPECT_EQ(prices.find("gpt-4o"), (Price{100'000, 2'000'000, 100'000, 100'000}));
-  EXPECT_EQ(prices.find("mine"), (Price{1, 12'500'000, 0, 1'250'000}));
+  prices.set("gpt-4o", {.input = 100'000, .output = 2'000'000});
+  EXPECT_EQ(prices.find("gpt-4o"), (Price{100'000, 2'000'000, 0, 0}));
   EXPECT_TRUE(prices.find("gpt-5"));
-  ASSERT_TRUE(prices.override_with(R"({"mine": {"input": 1, "output": "2.5"}})"));
-  EXPECT_EQ(prices.find("mine"), (Price{1'000'000, 2'500'000, 1'000'000, 1'000'000}));
-}
-
-TEST(Prices, WhatIsNoTableIsRefusedWithItsLine) {
-  using Pair = std::pair<std::string_view, std::string_view>;
-  for (const auto& [text, words] :
-       {Pair{"a: {input: 1, output: 2}\nb: 3", "line 2: b must have"},
-        Pair{"a: {input: 1}", "line 1: a must have"},
-        Pair{"a:\n  input: 1\n  output: 2\n  cached: 3", "line 4: unknown key \"cached\""},
-        Pair{"a: {input: -1, output: 2}", "input must be dollars"},
-        Pair{"a: {input: 1e3, output: 2}", "input must be dollars"},
-        Pair{"a: {input: 0.0000001, output: 2}", "input must be dollars"},
-        Pair{"a: {input: 99999999999999, output: 2}", "input must be dollars"},
-        Pair{"a: {input: [1], output: 2}", "input must be dollars"}, Pair{"- a", "must be models"},
-        Pair{"a: {input: 1, output: 2}\na: {input: 0, output: 0}", "line 2: a is there twice"},
-        Pair{"a:\n  input: 1\n  output: 2\n  input: 0", "line 4: input is there twice"},
-        Pair{"a: {input: 1", "line"}, Pair{"? [a]\n: 1", "line 1"}}) {
-    Prices prices;
-    const auto read = prices.override_with(text);
-    ASSERT_FALSE(read) << text;
-    EXPECT_EQ(read.error().code, ErrorCode::invalid_argument);
-    EXPECT_NE(read.error().message.find(words), std::string::npos) << read.error().message;
-    EXPECT_EQ(prices.find("a"), std::nullopt) << "nothing of it may be taken";
-  }
 }
 
 }  // namespace

@@ -10,17 +10,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <expected>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
-#include <yaml-cpp/yaml.h>
 
 #include "core/api/text.hpp"
-#include "models/wire.hpp"
+#include "models/dialect.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/state.hpp"
 
@@ -36,99 +33,20 @@ Provider::~Provider() = default;
 
 namespace {
 
-constexpr std::array<std::pair<StopReason, std::string_view>, 6> stop_reasons = {
-    {{StopReason::end, "end"},
-     {StopReason::calls, "calls"},
-     {StopReason::length, "length"},
-     {StopReason::refusal, "refusal"},
-     {StopReason::paused, "paused"},
-     {StopReason::other, "other"}}};
+// In the order of StopReason.
+constexpr std::array<std::string_view, 6> stop_reasons = {"end",     "calls",  "length",
+                                                          "refusal", "paused", "other"};
 
 }  // namespace
 
 std::string_view to_string(StopReason reason) {
-  const auto* const found =
-      std::ranges::find(stop_reasons, reason, &std::pair<StopReason, std::string_view>::first);
-  return found == stop_reasons.end() ? std::string_view("other") : found->second;
+  return stop_reasons.at(std::to_underlying(reason));
 }
 
 std::optional<StopReason> wire::find_stop_reason(std::string_view text) {
-  const auto* const found =
-      std::ranges::find(stop_reasons, text, &std::pair<StopReason, std::string_view>::second);
-  return found == stop_reasons.end() ? std::nullopt : std::optional(found->first);
-}
-
-namespace {
-
-std::unexpected<Error> bad_table(const YAML::Node& where, const std::string& what) {
-  return fail(ErrorCode::invalid_argument,
-              "prices, line " + std::to_string(where.Mark().line + 1) + ": " + what);
-}
-
-std::int64_t* field_of(Price& price, std::string_view key) {
-  if (key == "input") return &price.input;
-  if (key == "output") return &price.output;
-  if (key == "cache_read") return &price.cache_read;
-  if (key == "cache_write") return &price.cache_write;
-  return nullptr;
-}
-
-Result<Price> price_from(const YAML::Node& node, const std::string& model) {
-  if (!node.IsMap()) return bad_table(node, model + " must have input and output");
-  constexpr std::int64_t missing = -1;
-  Price price{missing, missing, missing, missing};
-  for (const auto& member : node) {
-    const auto key = member.first.as<std::string>();
-    std::int64_t* const field = field_of(price, key);
-    if (field == nullptr) {
-      return bad_table(member.first, "unknown key \"" + key +
-                                         "\"; there are input, output, cache_read, cache_write");
-    }
-    const auto micros =
-        member.second.IsScalar() ? micros_from_dollars(member.second.Scalar()) : std::nullopt;
-    if (!micros) {
-      return bad_table(member.second, key + " must be dollars per million tokens, like 2.25");
-    }
-    if (*field != missing) return bad_table(member.first, key + " is there twice");
-    *field = *micros;
-  }
-  if (price.input == missing || price.output == missing) {
-    return bad_table(node, model + " must have input and output");
-  }
-  if (price.cache_read == missing) price.cache_read = price.input;
-  if (price.cache_write == missing) price.cache_write = price.input;
-  return price;
-}
-
-using Listing = std::pair<std::string, Price>;
-
-Result<std::vector<Listing>> table_from(const YAML::Node& root) {
-  std::vector<Listing> table;
-  if (!root.IsMap()) return bad_table(root, "must be models and their prices");
-  for (const auto& member : root) {
-    auto model = member.first.as<std::string>();
-    if (std::ranges::find(table, model, &Listing::first) != table.end()) {
-      return bad_table(member.first, model + " is there twice");
-    }
-    auto price = price_from(member.second, model);
-    if (!price) return forward(price);
-    table.emplace_back(std::move(model), *price);
-  }
-  return table;
-}
-
-}  // namespace
-
-Result<void> Prices::override_with(std::string_view text) {
-  try {
-    auto table = table_from(YAML::Load(std::string(text)));
-    if (!table) return forward(table);
-    for (auto& [model, price] : *table) set(std::move(model), price);
-    return {};
-  } catch (const YAML::Exception& error) {
-    return fail(ErrorCode::invalid_argument,
-                "prices, line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
-  }
+  const auto* const found = std::ranges::find(stop_reasons, text);
+  if (found == stop_reasons.end()) return std::nullopt;
+  return static_cast<StopReason>(found - stop_reasons.begin());
 }
 
 namespace {

@@ -15,8 +15,8 @@
 
 #include "agent/api/json_schema.hpp"
 #include "core/api/error_codes.hpp"
+#include "core/api/json_text.hpp"
 #include "models/dialect.hpp"
-#include "models/wire.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -73,15 +73,15 @@ Json::Array list_in(const Json& json, std::string_view key) {
 // The blocks in the order in which a model says them, whatever the script's order is.
 Message message_in(const Json& json) {
   Message message{.role = Role::assistant};
-  if (auto text = wire::text_in(json, "reasoning"); !text.empty()) {
+  if (auto text = text_in(json, "reasoning"); !text.empty()) {
     message.blocks.emplace_back(ReasoningBlock{.text = std::move(text)});
   }
-  if (auto text = wire::text_in(json, "text"); !text.empty()) {
+  if (auto text = text_in(json, "text"); !text.empty()) {
     message.blocks.emplace_back(TextBlock{.text = std::move(text)});
   }
   std::size_t number = 0;
   for (const Json& said : list_in(json, "calls")) {
-    ToolCallBlock call{.id = wire::text_in(said, "id"), .name = wire::text_in(said, "name")};
+    ToolCallBlock call{.id = text_in(said, "id"), .name = text_in(said, "name")};
     ++number;
     if (call.id.empty()) call.id = fmt::format("call_{}", number);
     // A text is what the model wrote, whatever it is; anything else is its JSON.
@@ -95,9 +95,8 @@ Message message_in(const Json& json) {
 
 NotAnswered failure_in(const Json& json) {
   NotAnswered failure{.error = {ErrorCode::unavailable, "the script fails here", ""}};
-  failure.error.code =
-      error_code_from(wire::text_in(json, "code")).value_or(ErrorCode::unavailable);
-  if (json.find("message") != nullptr) failure.error.message = wire::text_in(json, "message");
+  failure.error.code = error_code_from(text_in(json, "code")).value_or(ErrorCode::unavailable);
+  if (json.find("message") != nullptr) failure.error.message = text_in(json, "message");
   const Json* const may_be_paid = json.find("may_be_paid");
   failure.may_be_paid = may_be_paid != nullptr && *may_be_paid->as_bool();
   failure.status = static_cast<int>(wire::number_in(json, "status") % 1000);
@@ -108,8 +107,8 @@ ScriptedResponse response_in(const Json& json) {
   ScriptedResponse scripted;
   ModelResponse& response = scripted.response;
   response.message = message_in(json);
-  response.model = json.find("model") == nullptr ? "scripted" : wire::text_in(json, "model");
-  response.stop_text = wire::text_in(json, "stop");
+  response.model = json.find("model") == nullptr ? "scripted" : text_in(json, "model");
+  response.stop_text = text_in(json, "stop");
   if (response.stop_text.empty()) {
     response.stop_text = list_in(json, "calls").empty() ? "end" : "calls";
   }
@@ -125,7 +124,7 @@ ScriptedResponse response_in(const Json& json) {
                       .reasoning = wire::number_in(*usage, "reasoning")};
   }
   for (const Json& failure : list_in(json, "fails")) scripted.fails.push_back(failure_in(failure));
-  if (json.find("cut_off") != nullptr) scripted.cut_off = wire::text_in(json, "cut_off");
+  if (json.find("cut_off") != nullptr) scripted.cut_off = text_in(json, "cut_off");
   return scripted;
 }
 
@@ -141,7 +140,7 @@ Result<std::vector<ScriptedResponse>> script_from_json(std::string_view text) {
   std::vector<ScriptedResponse> script;
   for (const Json& response : list_in(*json, "responses")) {
     for (const Json& failure : list_in(response, "fails")) {
-      const std::string code = wire::text_in(failure, "code");
+      const std::string code = text_in(failure, "code");
       if (code.empty() || error_code_from(code)) continue;
       return misread(fmt::format("/responses/{}/fails", script.size()),
                      fmt::format("has a code that is no error's: {}", code));
@@ -218,7 +217,7 @@ class ScriptedProvider final : public Provider {
           static_cast<std::int64_t>(body_.bytes()) / bytes_per_scripted_token;
       response.usage.tokens_out = out / bytes_per_scripted_token;
     }
-    QuietObserver quiet(observer);
+    auto quiet = quiet_observer(observer);
     tell(quiet, response.message);
     if (!scripted.cut_off) return response;
     response.message.is_partial = true;

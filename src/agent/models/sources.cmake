@@ -6,12 +6,10 @@ list(
   models/anthropic.cpp
   models/dialect.cpp
   models/chat.cpp
-  models/curl_transport.cpp
   models/http_provider.cpp
   models/provider.cpp
   models/scripted.cpp
-  models/http.cpp
-  models/wire.cpp)
+  models/http.cpp)
 
 list(
   APPEND

@@ -1,13 +1,12 @@
 // What all formats share: forms that every provider takes, and words of errors.
 
-#include "models/wire.hpp"
-
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <string>
 
 #include "core/api/raw_json.hpp"
 #include "core/api/text.hpp"
+#include "models/dialect.hpp"
 #include "perdure/core/json.hpp"
 
 namespace perdure {

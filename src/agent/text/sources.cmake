@@ -1,5 +1,5 @@
-# Text: patterns, distances, cuts between characters.
+# Text: patterns.
 
-list(APPEND PERDURE_AGENT_SOURCES text/wording.cpp text/pattern.cpp)
+list(APPEND PERDURE_AGENT_SOURCES text/pattern.cpp)
 
 list(APPEND PERDURE_AGENT_TESTS text/pattern_test.cpp)

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "core/api/descriptor.hpp"
+#include "core/api/wording.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
@@ -31,7 +32,6 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
-#include "text/wording.hpp"
 #include "tools/process/program.hpp"
 
 namespace perdure {

@@ -18,6 +18,7 @@
 
 #include "core/api/guarded.hpp"
 #include "core/api/text.hpp"
+#include "core/api/wording.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
@@ -362,13 +363,6 @@ Result<ToolSpec> with_secrets(ToolSpec spec, std::vector<SecretSpec> secrets,
 
 namespace {
 
-std::string without_spaces_around(std::string text) {
-  constexpr const char* spaces = " \t\r\n";
-  text.erase(0, text.find_first_not_of(spaces));
-  text.erase(text.find_last_not_of(spaces) + 1);
-  return text;
-}
-
 bool is_printable(char c) { return c > ' ' && c < '\x7f'; }
 
 }  // namespace
@@ -376,7 +370,8 @@ bool is_printable(char c) { return c > ' ' && c < '\x7f'; }
 Result<ApiKey> ApiKey::from_text(std::string text, std::string source) {
   ApiKey key;
   key.source_ = std::move(source);
-  key.text_ = without_spaces_around(std::move(text));
+  text = std::string(trimmed(text));
+  key.text_ = std::move(text);
   if (key.text_.empty()) return fail(ErrorCode::invalid_argument, "the key is empty");
   if (!std::ranges::all_of(key.text_, is_printable)) {
     return fail(ErrorCode::invalid_argument, "the key has characters that no key has");
@@ -385,11 +380,7 @@ Result<ApiKey> ApiKey::from_text(std::string text, std::string source) {
 }
 
 std::string ApiKey::scrub(std::string text) const {
-  if (text_.empty()) return text;
-  for (std::size_t at = text.find(text_); at != std::string::npos; at = text.find(text_, at)) {
-    text.replace(at, text_.size(), "[key]");
-    at += 5;
-  }
+  if (!text_.empty()) replace_all(text, text_, "[key]");
   return text;
 }
 

@@ -3,8 +3,7 @@
 list(
   APPEND
   PERDURE_AGENT_SOURCES
-  tools/check/permissions.cpp
-  tools/check/toolbox.cpp
+  tools/check/checks.cpp
   tools/program_tools.cpp
   tools/files/file_tools.cpp
   tools/process/program.cpp

@@ -8,29 +8,15 @@
 #include <cstddef>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <numeric>
 #include <sstream>
 
 #include "core/api/text.hpp"
+#include "core/api/wording.hpp"
 #include "screen/display.hpp"
 #include "screen/text.hpp"
 
 namespace perdure::cli {
 namespace {
-
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t corner = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = corner + (a[i] == b[j] ? 0 : 1);
-      corner = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, corner + 1});
-    }
-  }
-  return row.back();
-}
 
 // ", did you mean X?", or nothing.
 std::string suggestion(std::string_view word, const std::vector<std::string_view>& names,
@@ -41,9 +27,9 @@ std::string suggestion(std::string_view word, const std::vector<std::string_view
     return fmt::format("; did you mean {}{}?", dashes, *begun);
   }
   const auto nearest =
-      std::ranges::min_element(names, {}, [&](auto name) { return distance(word, name); });
+      std::ranges::min_element(names, {}, [&](auto name) { return edit_distance(word, name); });
   if (nearest == names.end()) return {};
-  const std::size_t apart = distance(word, *nearest);
+  const std::size_t apart = edit_distance(word, *nearest);
   if (apart > 2 || apart >= word.size()) return {};
   return fmt::format("; did you mean {}{}?", dashes, *nearest);
 }

@@ -7,6 +7,7 @@
 
 #include "agent/api/agent_file.hpp"
 #include "context/command_context.hpp"
+#include "core/api/json_text.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/store/bundle.hpp"
 #include "store/api/seam.hpp"

@@ -72,4 +72,75 @@ using CallVerb = std::function<Result<Exit>(CommandContext&, Store&, const Call&
 /// Of a tool whose calls are questions to people.
 [[nodiscard]] bool asks_people(std::string_view tool);
 
+// Decisions of people: delivered to a session's inbox, where they are durable, and at once into its log
+// if no other process owns the session; an owner takes them at its next step. And which decision about a
+// call is in force. Inbox messages are applied in order; one that arrives too late is logged without
+// effect, and its sender is told.
+
+struct CallWord {
+  /// approved, denied or answered; succeeded, failed, retry or abandoned.
+  std::string decision{};
+  std::string who{};
+  std::string why{};
+};
+
+/// "denied by ben (no money)".
+[[nodiscard]] std::string words_for(const CallWord& word);
+
+/// The denial that an approval would overrule: the last word about the call, if that is one and nobody
+/// acted on it; also one that still lies in the inbox of an owner who lives.
+/// Fails: as Log::read; as Inbox::list.
+[[nodiscard]] Result<std::optional<CallWord>> find_denial(Store& store, const Call& call);
+
+struct Letter {
+  SessionId session{};
+  CallWord word{};  ///< As it is told; "paused" and "cancelled" too.
+  /// What it is about, if that is a call. A session that waits for such a word goes on; and where an
+  /// owner runs it, its taking up is awaited for a moment: it may be somebody else who decides.
+  std::optional<Call> call{};
+  Json::Object
+      members{};  ///< Of its body: the log has it among the decisions about the call by them.
+  std::string next = "resume";  ///< The verb that goes on, once it was taken in.
+  std::string heard = "takes this up at the next step";  ///< What an owner that lives does with it.
+  std::function<Result<void>(Mail&, const MessageId&)> post{};
+};
+
+/// Delivers it, and says what became of it, and what it takes the place of, on the context.
+/// Fails: as Inbox::post; as Runtime::open, except for an owner that lives; `conflict` if another
+/// decision about the call is in force in its place, with that decision.
+[[nodiscard]] Result<Exit> deliver(CommandContext& context, Store& store, const Letter& letter);
+
+/// Only says what it would take the place of.
+/// Fails: as Log::read.
+[[nodiscard]] Result<Exit> deliver_dry(CommandContext& context, Store& store, const Letter& letter);
+
+/// That a decision does not fit the state of the call; `wanted` is the advice.
+[[nodiscard]] std::unexpected<Error> wrong_state(const Call& call, std::string_view wanted);
+/// Fails: `conflict` unless the call is a question exactly if one is wanted. A "no" as an answer would
+/// approve a call; a bare yes to a question would be its answer.
+[[nodiscard]] Result<void> check_is_question(const CommandContext& context, const Call& call,
+                                             bool is_wanted);
+
+/// Whether a call may be made, or the answer to its question.
+struct Permission {
+  bool allow = false;
+  bool overrules = false;  ///< A denial that was seen.
+  std::string decision{};  ///< "approved", "denied" or "answered".
+  std::string why{};
+};
+
+/// Fails: as deliver; `conflict` for a call that was made already.
+[[nodiscard]] Result<Exit> deliver_permission(CommandContext& context, Store& store,
+                                              const Call& call, const Permission& permission);
+
+inline const Option reason_option = {.name = "reason", .value = "TEXT", .summary = "Why"};
+inline constexpr std::string_view stop_details =
+    "A model response and a tool call in progress are stopped. An unsafe call that was stopped is "
+    "in doubt: perdure pending lists it, perdure resolve settles it.";
+
+using PostStop = Result<void> (Mail::*)(const MessageId&, const std::string&, const std::string&);
+
+/// A verb that pauses or cancels the session that its first argument names.
+[[nodiscard]] RunVerb stops(std::string decision, PostStop post, std::string next);
+
 }  // namespace perdure::cli

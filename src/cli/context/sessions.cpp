@@ -16,6 +16,7 @@
 #include "context/agent_source.hpp"
 #include "context/command_context.hpp"
 #include "core/api/text.hpp"
+#include "core/api/wording.hpp"
 #include "runtime/api/read.hpp"
 
 namespace perdure::cli {

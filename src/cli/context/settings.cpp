@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "core/api/descriptor.hpp"
+#include "core/api/wording.hpp"
 #include "screen/text.hpp"
 #include "store/api/location.hpp"
 
@@ -175,12 +176,6 @@ struct Line {
   std::string key{};
   std::string value{};
 };
-
-std::string_view trimmed(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
 
 // A comment begins a line, or follows a blank: a path may have the character in it.
 std::string_view without_comment(std::string_view line) {

@@ -8,6 +8,7 @@
 #include "agent/api/agent.hpp"
 #include "context/calls.hpp"
 #include "context/command_context.hpp"
+#include "core/api/json_text.hpp"
 #include "runtime/api/records.hpp"
 
 namespace perdure::cli {

@@ -10,7 +10,6 @@
 #include <stop_token>
 #include <sys/stat.h>
 #include <system_error>
-#include <variant>
 
 #include "agent/api/agent_file.hpp"
 #include "context/agent_source.hpp"
@@ -19,38 +18,12 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "recovery/recovery_report.hpp"
-#include "recovery/turn_watch.hpp"
 #include "runtime/api/session.hpp"
 
 namespace perdure::cli {
 namespace {
 
 constexpr std::size_t opening_columns = 100;
-constexpr int http_unauthorised = 401;
-constexpr int http_forbidden = 403;
-
-/// A provider whose "you may not" can be told from its other refusals.
-class AuthErrorTagger : public Provider {
- public:
-  explicit AuthErrorTagger(std::unique_ptr<Provider> inner) : inner_(std::move(inner)) {}
-
-  [[nodiscard]] Result<PreparedRequest> prepare(const ModelRequest& request) override {
-    return inner_->prepare(request);
-  }
-  [[nodiscard]] ModelOutcome send(ModelObserver& observer, std::stop_token stop) override {
-    ModelOutcome outcome = inner_->send(observer, std::move(stop));
-    if (auto* failed = std::get_if<NotAnswered>(&outcome)) {
-      const bool is_refused =
-          failed->status == http_unauthorised || failed->status == http_forbidden;
-      if (is_refused) failed->error.subject = "authority";
-    }
-    return outcome;
-  }
-
- private:
-  std::unique_ptr<Provider> inner_;
-};
 
 std::string key_place(const ModelSpec& model) {
   if (!model.key_variable.empty()) return fmt::format("set {}", model.key_variable);
@@ -277,12 +250,6 @@ Result<std::unique_ptr<Agent>> start_agent(CommandContext& context, Store& store
                                .hidden = files_of_store(context.location())},
                               services);
   if (!spec) return forward(spec);
-  spec->make_provider =
-      [make = spec->make_provider](const Setup& setup) -> Result<std::unique_ptr<Provider>> {
-    auto made = make(setup);
-    if (!made) return made;
-    return std::make_unique<AuthErrorTagger>(*std::move(made));
-  };
   return Agent::start(store, *std::move(spec), {.clock = io.clock, .ids = io.ids});
 }
 

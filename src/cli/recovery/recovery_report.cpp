@@ -1,8 +1,6 @@
 // One set of decisions for all of it (perdure/runtime/runtime.hpp): a dry run prints the plan that a
 // resume would make, and a resume prints the plan that it made.
 
-#include "recovery/recovery_report.hpp"
-
 #include <algorithm>
 #include <array>
 #include <fmt/ranges.h>

@@ -22,6 +22,7 @@
 
 #include "context/calls.hpp"
 #include "context/command_context.hpp"
+#include "core/api/wording.hpp"
 #include "runtime/api/state_details.hpp"
 
 namespace perdure::cli {

@@ -3,8 +3,6 @@
 // programs are written whole and at once: a reader may act on each. A turn that failed is told like one
 // that ended: the session is there, and can go on.
 
-#include "recovery/turn_watch.hpp"
-
 #include <chrono>
 #include <csignal>
 #include <map>
@@ -17,7 +15,6 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/agent/provider.hpp"
 #include "recovery/live_agent.hpp"
-#include "recovery/recovery_report.hpp"
 #include "runtime/api/read.hpp"
 #include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"

@@ -142,14 +142,6 @@ Json open_calls_value(const State& state) {
   return calls;
 }
 
-const Json* member_of(const Json& value, const std::string& token) {
-  const Json::Array* array = value.as_array();
-  if (array == nullptr) return value.find(token);
-  const auto index = number_from(token);
-  const bool is_there = index && static_cast<std::size_t>(*index) < array->size();
-  return is_there ? &(*array)[static_cast<std::size_t>(*index)] : nullptr;
-}
-
 }  // namespace
 
 std::string short_span(Duration span) {
@@ -414,12 +406,6 @@ Json state_json(const State& state) {
                       {"skipped", state.details->skipped.size()}};
 }
 
-std::string text_in(const Json& object, std::string_view member) {
-  const Json* found = object.find(member);
-  const std::string* text = found != nullptr ? found->as_string() : nullptr;
-  return text != nullptr ? *text : std::string();
-}
-
 std::string indented(const Json& value, std::size_t depth) {
   const std::string room((depth + 1) * 2, ' ');
   const std::string end(depth * 2, ' ');
@@ -442,15 +428,7 @@ std::string indented(const Json& value, std::size_t depth) {
 }
 
 Result<Json> value_at(const Json& value, std::string_view pointer) {
-  const Json* at = &value;
-  std::string_view rest = pointer;
-  while (!rest.empty() && at != nullptr && rest.front() == '/') {
-    const auto next = rest.find('/', 1);
-    at = member_of(*at,
-                   pointer_name(rest.substr(1, next == std::string_view::npos ? next : next - 1)));
-    rest = next == std::string_view::npos ? std::string_view() : rest.substr(next);
-  }
-  if (at != nullptr && rest.empty()) return *at;
+  if (const Json* found = find_by_pointer(value, pointer)) return *found;
   return fail(ErrorCode::not_found,
               fmt::format("there is nothing at {}; it is written as /messages/0/message", pointer));
 }

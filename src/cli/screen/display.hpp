@@ -107,8 +107,6 @@ inline constexpr std::string_view loss_advice =
 /// The members of `perdure.bundle/1`.
 [[nodiscard]] Json::Object bundle_members(const std::string& file, const BundleReport& report);
 
-/// A member that is a text; empty: there is none.
-[[nodiscard]] std::string text_in(const Json& object, std::string_view member);
 /// A list of what `make` makes of each.
 template <typename Items, typename Make>
 [[nodiscard]] Json json_list(const Items& items, Make make) {

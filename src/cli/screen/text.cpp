@@ -5,7 +5,6 @@
 
 #include "screen/text.hpp"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
@@ -18,6 +17,7 @@
 #include <utility>
 
 #include "core/api/text.hpp"
+#include "core/api/wording.hpp"
 
 namespace perdure::cli {
 namespace {
@@ -30,9 +30,8 @@ struct Glyph {
 
 Glyph decode(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text.front());
-  std::size_t size = 1;
-  if (lead >= 0xC0U) size = lead >= 0xF0U ? 4 : lead >= 0xE0U ? 3 : 2;
-  if (size > text.size() || !is_utf8(text.substr(0, size))) return {.code = lead};
+  const std::size_t size = first_character(text).size();
+  if (size == 0) return {.code = lead};
   char32_t code = size == 1 ? lead : lead & (0x7FU >> size);
   for (std::size_t i = 1; i < size; ++i) {
     code = (code << 6U) | (static_cast<unsigned char>(text[i]) & 0x3FU);
@@ -146,22 +145,6 @@ std::size_t columns_of(char32_t code) {
   return is_in(two, code) ? 2 : 1;
 }
 
-std::size_t size_by_lead(unsigned char lead) {
-  if (lead >= 0xF0U) return 4;
-  if (lead >= 0xE0U) return 3;
-  return lead >= 0xC0U ? 2 : 1;
-}
-
-// How many bytes at the end begin a character and do not end it.
-std::size_t unfinished(std::string_view text) {
-  for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
-    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
-    if (byte < 0x80U) return 0;
-    if (byte >= 0xC0U) return size_by_lead(byte) > back ? back : 0;
-  }
-  return 0;
-}
-
 }  // namespace
 
 std::string visible(std::string_view text, Lines lines) {
@@ -239,14 +222,6 @@ std::string json_visible(std::string_view json) {
   return made;
 }
 
-std::string lowered(std::string_view text) {
-  std::string made(text);
-  for (char& letter : made) {
-    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-  }
-  return made;
-}
-
 std::optional<std::int64_t> number_from(std::string_view text) {
   std::int64_t number = 0;
   const char* const end = text.data() + text.size();
@@ -270,7 +245,7 @@ std::string shell_word(std::string_view text) {
 
 std::string WholeText::take(std::string_view piece) {
   held_ += piece;
-  std::string whole = held_.substr(0, held_.size() - unfinished(held_));
+  std::string whole(whole_characters(held_));
   held_.erase(0, whole.size());
   return whole;
 }

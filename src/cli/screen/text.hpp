@@ -34,9 +34,6 @@ enum class Lines : std::uint8_t {
 /// The text in lines of at most so many columns, broken at spaces; what breaks it already stays.
 [[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns);
 
-/// With the letters A to Z small, for comparing.
-[[nodiscard]] std::string lowered(std::string_view text);
-
 /// A whole number, of nothing but digits. Empty: it is none, or too large.
 [[nodiscard]] std::optional<std::int64_t> number_from(std::string_view text);
 

@@ -1,7 +1,6 @@
 // Answering a question of an agent.
 
 #include "context/calls.hpp"
-#include "context/decisions.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

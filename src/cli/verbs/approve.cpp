@@ -1,7 +1,6 @@
 // Allowing a call. The tool and its arguments are shown first.
 
 #include "context/calls.hpp"
-#include "context/decisions.hpp"
 #include "runtime/api/state_details.hpp"
 #include "verbs/table.hpp"
 

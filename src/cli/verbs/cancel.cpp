@@ -1,6 +1,6 @@
 // Ending a session for good.
 
-#include "context/decisions.hpp"
+#include "context/calls.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -1,7 +1,6 @@
 // Refusing a call, with a reason for the model.
 
 #include "context/calls.hpp"
-#include "context/decisions.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -1,6 +1,6 @@
 // Stopping a session until it is resumed.
 
-#include "context/decisions.hpp"
+#include "context/calls.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

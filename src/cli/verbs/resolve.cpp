@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "context/calls.hpp"
-#include "context/decisions.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -2,9 +2,7 @@
 
 #include "perdure/agent/agent.hpp"
 #include "recovery/live_agent.hpp"
-#include "recovery/recovery_report.hpp"
 #include "recovery/terminal_input.hpp"
-#include "recovery/turn_watch.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -3,7 +3,6 @@
 #include "context/agent_source.hpp"
 #include "perdure/agent/agent.hpp"
 #include "recovery/live_agent.hpp"
-#include "recovery/turn_watch.hpp"
 #include "store/api/location.hpp"
 #include "verbs/table.hpp"
 

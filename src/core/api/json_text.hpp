@@ -43,6 +43,9 @@ inline constexpr std::size_t json_values_max = 500'000;
 /// numbers no double holds (`1e400`), and values nested deeper than json_depth_max.
 [[nodiscard]] Result<std::string> canonical_json(const Json& value);
 
+/// The string member of that key; empty: there is none.
+[[nodiscard]] std::string text_in(const Json& object, std::string_view key);
+
 /// The name that one part of a pointer stands for: `~1` is a slash, `~0` a tilde.
 [[nodiscard]] std::string pointer_name(std::string_view part);
 /// A name as a part of a pointer.

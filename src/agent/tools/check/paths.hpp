@@ -1,4 +1,5 @@
-// Paths as text: their plain form, the patterns that fit them, all their names.
+// What the checks of tools share. Paths as text: their plain form, the patterns that fit them, all their
+// names; and a tool of a toolbox with its schema compiled.
 
 #pragma once
 
@@ -6,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/api/json_schema.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -37,5 +39,10 @@ namespace perdure {
 /// By the rules of tools.hpp.
 [[nodiscard]] PermitDecision decide_permit(const Permissions& permissions, const Tool& tool,
                                            const PathArgs& path_args, const Json& args);
+
+struct CheckedTool {
+  ToolSpec spec{};
+  JsonSchema schema;
+};
 
 }  // namespace perdure

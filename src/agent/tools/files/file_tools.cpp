@@ -34,6 +34,7 @@
 
 #include "core/api/descriptor.hpp"
 #include "core/api/text.hpp"
+#include "core/api/wording.hpp"
 #include "perdure/agent/tools.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
@@ -41,7 +42,6 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "text/pattern.hpp"
-#include "text/wording.hpp"
 #include "tools/check/paths.hpp"
 
 namespace perdure::files {

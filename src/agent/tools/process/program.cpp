@@ -41,11 +41,11 @@
 #include <vector>
 
 #include "core/api/descriptor.hpp"
+#include "core/api/wording.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "text/wording.hpp"
 
 namespace perdure {
 namespace {

@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "core/api/json_text.hpp"
+#include "core/api/wording.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "text/pattern.hpp"
-#include "text/wording.hpp"
 #include "tools/schema/compiler.hpp"
 #include "tools/secret_ref.hpp"
 

@@ -15,7 +15,6 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/session.hpp"
@@ -56,13 +55,11 @@ SessionAnswer user_answer(const State& state, Position call, const Json& /*args*
 }  // namespace
 
 ToolSpec make_ask_tool() {
-  return {
-      .tool = {.name = "ask_user",
-               .description =
-                   "Asks the user, and waits for the answer. Only for what nothing else can tell.",
-               .input_schema = std::string(ask_schema),
-               .answer = answered_by(user_answer)},
-      .needs_word = true};
+  ToolSpec made = answered_tool(
+      "ask_user", "Asks the user, and waits for the answer. Only for what nothing else can tell.",
+      ask_schema, user_answer);
+  made.needs_word = true;
+  return made;
 }
 
 namespace {
@@ -132,8 +129,6 @@ constexpr std::string_view create_schema = R"({"type": "object", "additionalProp
     "postconditions": {"type": "array", "maxItems": 100, "items": {"type": "string", "minLength": 1},
       "description": "What must be true in the end."},
     "reason": {"type": "string", "minLength": 1, "description": "Why the plan that is there is given up before its end."}}})";
-constexpr std::string_view show_schema =
-    R"({"type": "object", "additionalProperties": false, "properties": {}})";
 constexpr std::string_view update_schema = R"({"type": "object", "additionalProperties": false,
   "required": ["step", "status"], "properties": {
     "step": {"type": "string", "description": "s1, s2 …"},
@@ -228,7 +223,7 @@ std::vector<ToolSpec> make_plan_tools() {
   return {
       answered_tool("plan_create", "Makes the plan: its steps, and what must be true in the end.",
                     create_schema, create_plan),
-      answered_tool("plan_show", "Shows the plan.", show_schema, show_plan),
+      answered_tool("plan_show", "Shows the plan.", no_args_schema, show_plan),
       answered_tool("step_update", "Sets the status of a step of the plan. Done needs evidence.",
                     update_schema, update_plan_step),
       answered_tool("postcondition_verify", "Says that a postcondition holds, with evidence.",

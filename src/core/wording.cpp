@@ -1,7 +1,7 @@
-// Levenshtein's distance, over names that were brought to one form. A name of another length
-// than is known to anybody is not compared.
+// Names are compared once they were brought to one form. A name of another length than is known to
+// anybody is not compared.
 
-#include "text/wording.hpp"
+#include "core/api/wording.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -17,18 +17,29 @@ namespace {
 constexpr std::size_t compared_bytes_max = 128;
 
 std::string one_form(std::string_view name) {
-  std::string form;
-  for (const char c : name) {
-    if (c >= 'A' && c <= 'Z') {
-      form += static_cast<char>(c - 'A' + 'a');
-    } else if (c != '_' && c != '-' && c != ' ' && c != '.') {
-      form += c;
-    }
-  }
+  std::string form = lowered(name);
+  std::erase_if(form, [](char c) { return c == '_' || c == '-' || c == ' ' || c == '.'; });
   return form;
 }
 
-std::size_t distance_of(std::string_view a, std::string_view b) {
+}  // namespace
+
+std::string lowered(std::string_view text) {
+  std::string made(text);
+  for (char& letter : made) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return made;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -43,8 +54,6 @@ std::size_t distance_of(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-}  // namespace
-
 std::optional<std::string> closest_name(std::string_view meant,
                                         const std::vector<std::string_view>& known) {
   if (meant.size() > compared_bytes_max) return std::nullopt;
@@ -54,7 +63,7 @@ std::optional<std::string> closest_name(std::string_view meant,
   for (const std::string_view name : known) {
     if (name.size() > compared_bytes_max) continue;
     const std::string other = one_form(name);
-    const std::size_t distance = distance_of(form, other);
+    const std::size_t distance = edit_distance(form, other);
     if (distance > std::max<std::size_t>(1, other.size() / 3)) continue;
     if (best && distance >= best_distance) continue;
     best = name;

@@ -1,5 +1,5 @@
-// What helps to word a message: cutting text without cutting a character, and the name that was
-// meant.
+// What helps to read and to word a message: cutting text without cutting a character, and the name that
+// was meant.
 
 #pragma once
 
@@ -33,6 +33,15 @@ namespace perdure {
   }
   return text;
 }
+
+/// With the letters A to Z small, for comparing.
+[[nodiscard]] std::string lowered(std::string_view text);
+
+/// Without the blanks, tabs and line ends around it.
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+
+/// How many letters have to be added, taken out or replaced to make one of the other (Levenshtein).
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
 /// The name that takes the fewest changes, if they are at most a third of its letters or one;
 /// upper case and `-` for `_` count for nothing.
