@@ -6,14 +6,12 @@ set(PERDURE_STORE_SOURCES
     bundle/export.cpp
     copy/fact_codec.cpp
     bundle/import.cpp
-    copy/comparison.cpp
     copy/copy.cpp
     copy/fact_stream.cpp
     files/file_lock.cpp
     files/part_file.cpp
     location.cpp
     memory/commit.cpp
-    memory/memory_store.cpp
     memory/roles.cpp
     memory/rows.cpp
     memory/transfer.cpp
@@ -33,7 +31,6 @@ set(PERDURE_STORE_SOURCES
     postgres/postgres_store.cpp
     postgres/transfer.cpp
     postgres/upkeep/check.cpp
-    postgres/upkeep/doctor.cpp
     postgres/upkeep/retention.cpp
     postgres/upkeep/schema.cpp
     rules/calls.cpp

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/api/text.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
@@ -30,8 +31,6 @@ Body Body::from_text(std::string text) {
   const Codec codec = is_json(text) ? Codec::json : Codec::bytes;
   return {codec, std::move(text)};
 }
-
-Body Body::from_json(const Json& value) { return {Codec::json, value.text()}; }
 
 Body Body::from_bytes(std::string bytes) { return {Codec::bytes, std::move(bytes)}; }
 

@@ -33,6 +33,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/session.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

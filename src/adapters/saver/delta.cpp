@@ -19,6 +19,7 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure::saver {
 namespace {

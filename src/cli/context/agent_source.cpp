@@ -8,7 +8,6 @@
 #include "agent/api/agent_file.hpp"
 #include "context/command_context.hpp"
 #include "perdure/agent/tools.hpp"
-#include "perdure/store/bundle.hpp"
 #include "store/api/seam.hpp"
 
 namespace perdure::cli {

@@ -13,6 +13,7 @@
 #include "context/sessions.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/seam.hpp"
 
 namespace perdure::cli {

@@ -2,6 +2,7 @@
 
 #include <variant>
 
+#include "store/api/lookup.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

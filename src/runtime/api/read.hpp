@@ -17,6 +17,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 

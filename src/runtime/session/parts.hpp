@@ -17,6 +17,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {

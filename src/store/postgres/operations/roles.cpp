@@ -30,6 +30,7 @@
 #include "rules/retention.hpp"
 #include "rules/stored_rows.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/limits.hpp"
 #include "store/api/lookup.hpp"
 
 namespace perdure::postgres {

@@ -1,6 +1,6 @@
 // Sessions and who owns them.
 
-#include "postgres/operations/roles.hpp"
+#include "perdure/store/sessions.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +15,12 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/sessions.hpp"
 #include "postgres/client/client.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/process.hpp"
 #include "postgres/client/values.hpp"
+#include "postgres/operations/roles.hpp"
 #include "rules/checks.hpp"
 #include "rules/queries.hpp"
 #include "rules/stored_rows.hpp"
@@ -265,11 +265,6 @@ Result<ResourceLease> PostgresRoles::acquire_resource(const std::string& name,
   });
   if (!fence) return forward(fence);
   return ResourceLease{.name = name, .worker = worker, .fence = *fence};
-}
-
-Result<void> PostgresRoles::release_resource(const ResourceLease& lease) {
-  return without_rows(
-      access_.call("release_resource", lease.name, lease.worker.text(), sendable(lease.fence)));
 }
 
 Result<std::optional<Holder>> PostgresRoles::find_resource(const std::string& name) {

@@ -1,6 +1,6 @@
 // Sessions and who owns them.
 
-#include "sqlite/engine/roles.hpp"
+#include "perdure/store/sessions.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/log.hpp"
-#include "perdure/store/sessions.hpp"
 #include "rules/chain.hpp"
 #include "rules/checks.hpp"
 #include "rules/moves.hpp"
@@ -28,6 +27,7 @@
 #include "sqlite/engine/commit.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/line.hpp"
+#include "sqlite/engine/roles.hpp"
 #include "sqlite/engine/rows.hpp"
 #include "sqlite/engine/workers.hpp"
 #include "store/api/lookup.hpp"
@@ -482,18 +482,6 @@ Result<ResourceLease> SqliteRoles::acquire_resource(const std::string& name,
            *number, lease.fence, access_.clock.now());
     return lease;
   });
-}
-
-Result<void> SqliteRoles::release_resource(const ResourceLease& lease) {
-  return access_.writer.write(
-      [&](Connection& db) -> Result<void> {
-        db.run(
-            "UPDATE resource SET worker = NULL WHERE name = ? AND fence = ? "
-            "AND worker = (SELECT num FROM worker WHERE id = ?)",
-            lease.name, lease.fence, lease.worker.text());
-        return {};
-      },
-      Sync::later);
 }
 
 Result<std::optional<Holder>> SqliteRoles::find_resource(const std::string& name) {
