@@ -4,8 +4,8 @@
 
 #include <iostream>
 
-#include <perdure/store/bundle.hpp>
 #include <perdure/store/store.hpp>
+#include <perdure/store/upkeep.hpp>
 
 using namespace perdure;
 

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string>
 
+#include "core/api/text.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/sessions.hpp"

@@ -2,6 +2,7 @@
 
 #include "perdure/core/time.hpp"
 
+#include "core/api/text.hpp"
 #include "target.hpp"
 
 using perdure::fuzz::expect;

@@ -9,7 +9,6 @@
 #include "perdure/version.hpp"
 
 // A store.
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 

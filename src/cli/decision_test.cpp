@@ -17,6 +17,7 @@
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/state_details.hpp"
 #include "shell_fixture.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::cli {
 namespace {

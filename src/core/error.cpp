@@ -17,7 +17,6 @@ namespace perdure {
 
 Failure::Failure(Error error)
     : std::runtime_error(error.message), code_(error.code), subject_(std::move(error.subject)) {}
-Failure::~Failure() = default;
 
 std::unexpected<Error> fail(ErrorCode code, std::string message, std::string subject) {
   return std::unexpected<Error>(Error{code, std::move(message), std::move(subject)});

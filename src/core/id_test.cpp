@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <type_traits>
-#include <unordered_set>
 
 #include "perdure/core/error.hpp"
 
@@ -56,14 +55,12 @@ TEST(Ids, ANoIdEqualsOnlyAnother) {
   EXPECT_NE(WorkerId(), WorkerId::parse("w").value());
 }
 
-TEST(Ids, TheyCompareAndHashByTheirBytes) {
+TEST(Ids, TheyCompareByTheirBytes) {
   const auto a = BatchId::parse("a").value();
   const auto b = BatchId::parse("b").value();
   EXPECT_LT(a, b);
   EXPECT_LT(BatchId::parse("Z").value(), a);
   EXPECT_LT(b, BatchId::parse("\u00e4").value());
-  const std::unordered_set<BatchId> set{a, b, BatchId::parse("a").value()};
-  EXPECT_EQ(set.size(), 2u);
 }
 
 TEST(Ids, OneKindIsNeverTakenForAnother) {

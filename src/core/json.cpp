@@ -99,9 +99,6 @@ Result<Number> number_of(std::string_view key, const Json& value,
 
 }  // namespace
 
-Json::Number Json::signed_token(std::int64_t value) { return {shortest(value)}; }
-Json::Number Json::unsigned_token(std::uint64_t value) { return {shortest(value)}; }
-
 Json::Number Json::token_of(double value) {
   require(std::isfinite(value), "a Json was made of a NaN or an infinity");
   return {shortest(value)};

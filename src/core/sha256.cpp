@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/api/text.hpp"
 #include "require.hpp"
 
 namespace perdure {

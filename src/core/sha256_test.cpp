@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/api/sha256.hpp"
+#include "core/api/text.hpp"
 
 namespace perdure {
 namespace {

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <time.h>
 
+#include "core/api/text.hpp"
 #include "require.hpp"
 
 namespace perdure {

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/api/text.hpp"
 #include "doubles/fake_clock.hpp"
 
 namespace perdure {

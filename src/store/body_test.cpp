@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/log.hpp"
 
@@ -20,7 +19,6 @@ TEST(Body, TextIsLabelledByWhatItIsAndKeptAsItIs) {
   EXPECT_EQ(Body::from_text("not json").codec(), Codec::bytes);
   EXPECT_EQ(Body::from_text("").codec(), Codec::bytes);
   EXPECT_EQ(Body::from_bytes("{}").codec(), Codec::bytes);
-  EXPECT_EQ(Body::from_json(Json(Json::Object{{"a", 1}})), Body::from_text(R"({"a":1})"));
   EXPECT_EQ(Body(), Body::from_bytes(""));
 }
 

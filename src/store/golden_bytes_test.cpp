@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/api/text.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/log.hpp"

@@ -12,6 +12,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

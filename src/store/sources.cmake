@@ -6,15 +6,12 @@ set(PERDURE_STORE_SOURCES
     bundle/export.cpp
     copy/fact_codec.cpp
     bundle/import.cpp
-    copy/comparison.cpp
     copy/copy.cpp
     copy/fact_stream.cpp
-    enum_names.cpp
     files/file_lock.cpp
     files/part_file.cpp
     location.cpp
     memory/commit.cpp
-    memory/memory_store.cpp
     memory/roles.cpp
     memory/rows.cpp
     memory/transfer.cpp
@@ -28,17 +25,12 @@ set(PERDURE_STORE_SOURCES
     postgres/client/process.cpp
     postgres/client/values.cpp
     postgres/client/watcher.cpp
-    postgres/operations/blobs.cpp
     postgres/operations/commit.cpp
-    postgres/operations/inbox.cpp
-    postgres/operations/ledger.cpp
-    postgres/operations/log.cpp
-    postgres/operations/ownership.cpp
+    postgres/operations/roles.cpp
     postgres/operations/sessions.cpp
     postgres/postgres_store.cpp
     postgres/transfer.cpp
     postgres/upkeep/check.cpp
-    postgres/upkeep/doctor.cpp
     postgres/upkeep/retention.cpp
     postgres/upkeep/schema.cpp
     rules/calls.cpp
@@ -55,8 +47,6 @@ set(PERDURE_STORE_SOURCES
     sqlite/engine/connection.cpp
     sqlite/engine/line.cpp
     sqlite/engine/lock_file.cpp
-    sqlite/engine/log.cpp
-    sqlite/engine/ownership.cpp
     sqlite/engine/page_layout.cpp
     sqlite/engine/readers.cpp
     sqlite/engine/roles.cpp

@@ -5,6 +5,8 @@
 
 #include "contract/store_contract.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/seam.hpp"
 
 namespace perdure {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

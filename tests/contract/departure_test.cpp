@@ -3,6 +3,7 @@
 
 #include "contract/store_contract.hpp"
 #include "contract/transfer_contract.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

@@ -3,6 +3,8 @@
 #include "contract/store_contract.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

@@ -1,6 +1,7 @@
 // Inbox (store.hpp) made executable.
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

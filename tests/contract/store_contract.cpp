@@ -2,6 +2,8 @@
 
 #include "contract/store_contract.hpp"
 
+#include "store/api/lookup.hpp"
+
 namespace perdure {
 
 NewEntry message(std::string text, std::string channel) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "contract/store_contract.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

@@ -11,7 +11,6 @@
 #include "copy/two_stores.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/bundle.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

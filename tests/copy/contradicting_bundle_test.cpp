@@ -20,11 +20,11 @@
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/bundle.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

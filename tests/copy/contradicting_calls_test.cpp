@@ -23,11 +23,11 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "store/api/bundle.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

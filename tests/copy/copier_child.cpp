@@ -14,8 +14,8 @@
 #include "doubles/counting_vfs.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/kill_switch.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace {
 

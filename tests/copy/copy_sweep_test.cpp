@@ -27,8 +27,8 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 
 namespace perdure {
 namespace {

@@ -1,4 +1,4 @@
-// bundle.hpp made executable: from every backend into every backend, and between a file and a server in
+// upkeep.hpp made executable: from every backend into every backend, and between a file and a server in
 // each of its forms.
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 #include "doubles/difference.hpp"
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
-#include "perdure/store/bundle.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "store/api/lookup.hpp"
 #include "store/api/seam.hpp"
 

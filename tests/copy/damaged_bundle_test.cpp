@@ -16,8 +16,8 @@
 #include "doubles/false_store.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/bundle.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

@@ -16,9 +16,9 @@
 #include "doubles/difference.hpp"
 #include "doubles/must.hpp"
 #include "doubles/part_files.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
-#include "store/api/seam.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "store/api/bundle.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

@@ -56,8 +56,7 @@ class Furnisher {
     others();
     if (size != Size::small) many();
     if (size == Size::crowded) crowd();
-    must(store_.lookup().release_resource(
-        must(store_.lookup().acquire_resource("printer", worker_))));
+    must(store_.lookup().acquire_resource("printer", worker_));
     must(store_.ownership().retire(worker_));
   }
 

@@ -16,8 +16,8 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/bundle.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

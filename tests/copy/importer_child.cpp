@@ -8,7 +8,7 @@
 
 #include "doubles/counting_vfs.hpp"
 #include "doubles/fake_clock.hpp"
-#include "perdure/store/bundle.hpp"
+#include "store/api/bundle.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace {

@@ -12,8 +12,8 @@
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "perdure/runtime/runtime.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "runtime/api/session.hpp"
 #include "store/api/seam.hpp"
 

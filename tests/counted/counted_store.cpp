@@ -16,7 +16,7 @@ NewEntry entry(const std::string& channel, Fold fold, std::size_t size) {
   return {.channel = channel,
           .kind = "message",
           .fold = fold,
-          .body = Body::from_json(Json(std::string(size, 'x'))),
+          .body = Body::from_text(Json(std::string(size, 'x')).text()),
           .tally = {.tokens_in = 10},
           .at = {}};
 }

@@ -42,7 +42,7 @@ class Closer {
     batch.entries = {{.channel = "transcript",
                       .kind = "message",
                       .fold = Fold::append,
-                      .body = Body::from_json(Json(std::string(bytes, 'x'))),
+                      .body = Body::from_text(Json(std::string(bytes, 'x')).text()),
                       .tally = {},
                       .at = {}}};
     const auto receipt = store_->commit(lease_, batch);

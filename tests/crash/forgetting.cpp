@@ -13,6 +13,7 @@
 #include "perdure/store/log.hpp"
 #include "property/history_model.hpp"
 #include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

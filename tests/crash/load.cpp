@@ -11,7 +11,7 @@ NewEntry entry(std::string channel, Fold fold, std::string text) {
   return {.channel = std::move(channel),
           .kind = "turn",
           .fold = fold,
-          .body = Body::from_json(Json(std::move(text))),
+          .body = Body::from_text(Json(std::move(text)).text()),
           .tally = {.turns = fold == Fold::replace ? 1 : 0},
           .at = {}};
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "contract/describe.hpp"
+#include "store/api/lookup.hpp"
 #include "store/rules/checks.hpp"
 
 namespace perdure {
@@ -43,7 +44,7 @@ NewEntry said(const std::string& text) {
   return {.channel = "transcript",
           .kind = "message",
           .fold = Fold::append,
-          .body = Body::from_json(Json(Json::Object{{"role", "user"}, {"text", text}})),
+          .body = Body::from_text(Json(Json::Object{{"role", "user"}, {"text", text}}).text()),
           .tally = {.turns = 1, .steps = 2, .tokens_in = 30, .tokens_out = 40, .cost_micros = 500},
           .at = {}};
 }

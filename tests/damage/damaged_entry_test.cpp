@@ -11,6 +11,7 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/store/store.hpp"
 #include "sqlite/engine/connection.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

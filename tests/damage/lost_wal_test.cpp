@@ -16,6 +16,7 @@
 #include "doubles/wal_frames.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "store/api/lookup.hpp"
 #include "store/sqlite/engine/connection.hpp"
 #include "store/sqlite/engine/lock_file.hpp"
 
@@ -43,7 +44,7 @@ class LostWal : public testing::Test {
     batch.entries = {{.channel = "transcript",
                       .kind = "message",
                       .fold = Fold::append,
-                      .body = Body::from_json(Json(std::string(bytes, 'x'))),
+                      .body = Body::from_text(Json(std::string(bytes, 'x')).text()),
                       .tally = {.tokens_in = 10},
                       .at = {}}};
     batch.sync = sync;

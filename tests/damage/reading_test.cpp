@@ -13,7 +13,6 @@
 #include "damage/sample.hpp"
 #include "damage/verdict.hpp"
 #include "doubles/temp_folder.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/engine/connection.hpp"

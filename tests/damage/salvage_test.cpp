@@ -20,6 +20,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
 #include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

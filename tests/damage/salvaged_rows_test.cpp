@@ -20,6 +20,7 @@
 #include "sqlite/engine/page_layout.hpp"
 #include "sqlite/engine/summing_vfs.hpp"
 #include "sqlite/salvage/row_finder.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

@@ -70,7 +70,7 @@ class TornWriteBack : public testing::Test {
       batch.entries = {{.channel = "transcript",
                         .kind = "message",
                         .fold = Fold::append,
-                        .body = Body::from_json(Json(std::string(6000, 'x'))),
+                        .body = Body::from_text(Json(std::string(6000, 'x')).text()),
                         .tally = {},
                         .at = {}}};
       ASSERT_TRUE(store->commit(lease, batch));

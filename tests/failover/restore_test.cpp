@@ -24,6 +24,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "postgres/proxied.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

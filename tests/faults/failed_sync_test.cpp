@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "faults/faulty_store.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

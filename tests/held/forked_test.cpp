@@ -32,6 +32,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

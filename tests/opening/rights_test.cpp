@@ -12,9 +12,9 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "store/api/bundle.hpp"
 
 namespace perdure {
 namespace {

@@ -227,7 +227,6 @@ TEST_P(Plans, OwnershipScansNothing) {
               const auto resource = must(store.lookup().acquire_resource(
                   fmt::format("{} {}", lease.session.text(), n), lease.worker));
               must(store.lookup().find_resource(resource.name));
-              must(store.lookup().release_resource(resource));
             }),
             "");
 }

@@ -14,6 +14,7 @@
 #include "perdure/store/log.hpp"
 #include "postgres/client/connection.hpp"
 #include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 

@@ -36,7 +36,7 @@ NewEntry said(std::string text) {
   return {.channel = "transcript",
           .kind = "turn",
           .fold = Fold::append,
-          .body = Body::from_json(Json(std::move(text))),
+          .body = Body::from_text(Json(std::move(text)).text()),
           .tally = {.turns = 1},
           .at = {}};
 }

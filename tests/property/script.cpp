@@ -150,13 +150,8 @@ Action Script::worker() {
 Action Script::resource() {
   const std::string name = dice_.pick({"r1", "r2", "r1", "r2", "bad\nname"});
   const WorkerId worker = some_worker();
-  const Fence fence = dice_.between(1, 4);
-  switch (dice_.below(3)) {
+  switch (dice_.below(2)) {
     case 0:
-      return {"release resource", [=](Store& store) {
-                return describe(store.lookup().release_resource({name, worker, fence}));
-              }};
-    case 1:
       return {"find resource",
               [=](Store& store) { return describe(store.lookup().find_resource(name)); }};
     default:

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "property/script.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 

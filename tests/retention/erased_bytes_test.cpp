@@ -13,6 +13,7 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 #include "store/sqlite/engine/connection.hpp"
 
 namespace perdure {

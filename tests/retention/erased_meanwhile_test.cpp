@@ -17,6 +17,7 @@
 #include "doubles/vfs_shim.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
 namespace perdure {

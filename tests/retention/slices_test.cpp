@@ -11,6 +11,7 @@
 #include "doubles/must.hpp"
 #include "perdure/store/log.hpp"
 #include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

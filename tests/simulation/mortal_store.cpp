@@ -111,10 +111,6 @@ Result<ResourceLease> MortalStore::acquire_resource(const std::string& name,
   return behind_.lookup().acquire_resource(name, worker);
 }
 
-Result<void> MortalStore::release_resource(const ResourceLease& lease) {
-  return behind_.lookup().release_resource(lease);
-}
-
 Result<std::optional<Holder>> MortalStore::find_resource(const std::string& name) {
   return behind_.lookup().find_resource(name);
 }

@@ -87,7 +87,6 @@ class MortalStore final : public Store,
   [[nodiscard]] Result<void> release(const Lease& lease) final;
   [[nodiscard]] Result<ResourceLease> acquire_resource(const std::string& name,
                                                        const WorkerId& worker) final;
-  [[nodiscard]] Result<void> release_resource(const ResourceLease& lease) final;
   [[nodiscard]] Result<std::optional<Holder>> find_resource(const std::string& name) final;
   [[nodiscard]] Result<Call> read(const SessionId& session, Position call) final;
   [[nodiscard]] Result<std::optional<Call>> find_holder(const Digest& key) final;

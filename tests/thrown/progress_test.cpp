@@ -19,10 +19,9 @@
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
-#include "store/api/seam.hpp"
+#include "store/api/bundle.hpp"
 #include "thrown/throwing.hpp"
 
 namespace perdure {

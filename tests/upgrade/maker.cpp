@@ -26,8 +26,9 @@
 #include "doubles/counting_ids.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
+#include "store/api/bundle.hpp"
 #include "store/api/lookup.hpp"
 #include "store/sqlite/engine/connection.hpp"
 #include "store/sqlite/engine/schema.hpp"
@@ -80,8 +81,10 @@ class Maker {
     move_away();
     come_in();
     must(store_.lookup().acquire_resource("printer", worker_));
-    must(store_.lookup().release_resource(
-        must(store_.lookup().acquire_resource("mailbox", worker_))));
+    const WorkerId other = must(WorkerId::parse("other"));
+    must(store_.ownership().enroll({.id = other, .host = "a host", .pid = 4711}));
+    must(store_.lookup().acquire_resource("mailbox", other));
+    must(store_.ownership().retire(other));
   }
 
  private:

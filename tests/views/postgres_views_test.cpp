@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/api/text.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "doubles/postgres_cluster.hpp"

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <vector>
 
+#include "core/api/text.hpp"
 #include "doubles/fake_clock.hpp"
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"

@@ -140,7 +140,7 @@ struct SaverOptions {
 /// so prune, fork, check and backup work on it; its steps are a second session, `steps:` and the hash
 /// of the thread's id. A put is one commit, of what changed against the state it continues from. A
 /// state comes back byte for byte.
-/// - Metadata has at most 16,000 bytes of JSON, a state `body_bytes_max`.
+/// - Metadata has at most 16,000 bytes of JSON, a state 256 MiB.
 /// - A thread id is a session id (id.hpp); a put to a session that is not a thread is a `conflict`.
 /// - The claim of a process ends with it, or after 16 hours where that cannot be seen.
 [[nodiscard]] std::unique_ptr<CheckpointSaver> make_saver(std::shared_ptr<Store> store,

@@ -45,9 +45,6 @@ struct Error {
 class Failure : public std::runtime_error {
  public:
   explicit Failure(Error error);
-  ~Failure() override;
-  Failure(const Failure&) = default;
-  Failure& operator=(const Failure&) = default;
 
   [[nodiscard]] ErrorCode code() const { return code_; }
   [[nodiscard]] const std::string& subject() const { return subject_; }

@@ -10,7 +10,6 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -104,10 +103,3 @@ using BatchId = Id<BatchTag>;
 using MessageId = Id<MessageTag>;
 
 }  // namespace perdure
-
-template <class Tag>
-struct std::hash<perdure::Id<Tag>> {
-  std::size_t operator()(const perdure::Id<Tag>& id) const noexcept {
-    return std::hash<std::string>{}(id.text());
-  }
-};

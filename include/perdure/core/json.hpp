@@ -88,7 +88,7 @@ class Json {
   Json() = default;
   Json(std::nullptr_t) {}
   Json(std::same_as<bool> auto value) : value_(bool{value}) {}
-  Json(JsonInteger auto value) : value_(token_of(value)) {}
+  Json(JsonInteger auto value) : value_(Number{std::to_string(value)}) {}
   /// The shortest token that reads back as the same double. A NaN or an infinity stops the process.
   Json(std::same_as<double> auto value) : value_(token_of(value)) {}
   Json(std::string value) : value_(std::move(value)) {}
@@ -153,11 +153,7 @@ class Json {
     bool operator==(const Number&) const = default;
   };
 
-  static Number signed_token(std::int64_t value);
-  static Number unsigned_token(std::uint64_t value);
   static Number token_of(double value);
-  static Number token_of(std::signed_integral auto value) { return signed_token(value); }
-  static Number token_of(std::unsigned_integral auto value) { return unsigned_token(value); }
 
   // In the order of Kind.
   std::variant<std::nullptr_t, bool, Number, std::string, Array, Object> value_;

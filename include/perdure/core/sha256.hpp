@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,8 +15,5 @@ using Digest = std::array<std::uint8_t, 32>;
 
 /// 64 lower-case hexadecimal digits.
 [[nodiscard]] std::string to_hex(const Digest& digest);
-
-/// Reads 64 hexadecimal digits of either case; nothing for any other text.
-[[nodiscard]] std::optional<Digest> digest_from_hex(std::string_view hex);
 
 }  // namespace perdure

@@ -7,9 +7,7 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string>
-#include <string_view>
 
 namespace perdure {
 
@@ -36,10 +34,5 @@ class Clock {
 /// `2026-11-15T16:13:55.123Z`: always UTC, always milliseconds, so texts of the years 0000 to 9999
 /// sort as their times do. Any other year has a sign and at least six digits (`+012026-…`).
 [[nodiscard]] std::string to_iso8601(Timestamp time);
-
-/// Reads every such text back unchanged; also a fraction of up to nine digits (milliseconds count)
-/// and an offset such as `+01:00`. Nothing for any other text, a date or time of day that does not
-/// exist (February 30, 24:00, a leap second), or a time that no Timestamp holds.
-[[nodiscard]] std::optional<Timestamp> timestamp_from_iso8601(std::string_view text);
 
 }  // namespace perdure

@@ -83,8 +83,8 @@ struct Call {
   std::string provider_id{};
   EffectClass effect = EffectClass::unsafe;
   std::optional<Digest> key{};
-  /// The key that it held where it comes from, if it was imported without
-  /// ImportOptions::accept_claims. Then it holds no key here, and `key` is empty.
+  /// The key that it held where it was imported from, unless a person accepted the bundle's claims.
+  /// Then it holds no key here, and `key` is empty.
   std::optional<Digest> claimed{};
   CallState state = CallState::intended;
   std::int64_t attempts = 0;  ///< How often it was dispatched.

@@ -25,17 +25,8 @@
 
 namespace perdure {
 
-// What every store refuses beyond. Contents of bodies are never refused.
-
-/// Channels, kinds, labels, tools, tags, resource names, reasons.
-inline constexpr std::size_t name_bytes_max = 128;
-inline constexpr std::size_t title_bytes_max = 512;
-/// An opening message, a wait reason, the why of a resolution, a provider's id for a call.
-inline constexpr std::size_t text_bytes_max = 4096;
-inline constexpr std::size_t metadata_bytes_max = 16384;                ///< As JSON text.
-inline constexpr std::size_t body_bytes_max = std::size_t{256} << 20U;  ///< Larger ones are blobs.
-inline constexpr std::size_t blob_bytes_max = std::size_t{900} << 20U;
-inline constexpr std::size_t limit_max = 1'000'000;  ///< Of a query; 0 is refused too.
+/// Of a query; 0 is refused too.
+inline constexpr std::size_t limit_max = 1'000'000;
 
 enum class Codec : std::uint8_t { json, bytes, blob };
 
@@ -55,7 +46,6 @@ class Body {
 
   /// Codec `json` where `text` is JSON, else `bytes`.
   [[nodiscard]] static Body from_text(std::string text);
-  [[nodiscard]] static Body from_json(const Json& value);
   [[nodiscard]] static Body from_bytes(std::string bytes);
   [[nodiscard]] static Body from_blob(const BlobRef& ref);
   /// `codec()` and `bytes()` of a body as a store kept it.

@@ -108,7 +108,7 @@ struct SessionSummary {
   Tally tally{};               ///< Over the active line, what a fork shares included.
   std::int64_t attention = 0;  ///< Calls of this session in doubt.
   bool restored = false;   ///< Came out of a backup or a salvage; until a commit sets the status.
-  std::string moved_to{};  ///< Where it was moved (bundle.hpp): here it is only read and removed.
+  std::string moved_to{};  ///< Where it was moved (upkeep.hpp): here it is only read and removed.
   std::uint64_t revision = 0;  ///< Rises with every change of this row.
   Timestamp created_at{};
   Timestamp updated_at{};

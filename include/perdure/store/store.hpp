@@ -16,12 +16,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
@@ -31,6 +29,8 @@
 namespace perdure {
 
 // Roles of our own layers.
+class Blobs;
+class Inbox;
 class Lookup;
 class Transfer;
 struct StoreRoles;
@@ -75,53 +75,6 @@ struct Created {
   Lease lease{};
   Receipt receipt{};
   bool operator==(const Created&) const = default;
-};
-
-/// Something for a session that others own: an approval, a resolution, a pause, a user's message.
-struct InboxMessage {
-  SessionId session{};
-  MessageId id{};
-  std::string kind{};
-  Body body{};
-  Timestamp at{};  ///< When it was posted, by the store's clock.
-  bool operator==(const InboxMessage&) const = default;
-};
-
-/// The owner moves a message into the log and names it as consumed in the same commit, so it takes
-/// effect once.
-class Inbox {
- public:
-  virtual ~Inbox() = default;
-
-  /// Leaves a message and makes a waiting session due; needs no lease. A second post under the same
-  /// id, consumed or not, changes nothing and is not an error.
-  /// Fails: `not_found` if the session does not exist; `conflict` if it is moved to another store,
-  /// with the place as subject; `invalid_argument`, also for a blob that was not put.
-  [[nodiscard]] virtual Result<void> post(const InboxMessage& message) = 0;
-
-  /// Messages not yet consumed, in order of arrival.
-  /// Fails: `not_found`; `invalid_argument` for a bad limit.
-  [[nodiscard]] virtual Result<std::vector<InboxMessage>> list(const SessionId& session,
-                                                               std::size_t limit) = 0;
-};
-
-/// Bodies too large to travel with their entry, kept once by content, and put before the commit
-/// that names them.
-class Blobs {
- public:
-  virtual ~Blobs() = default;
-
-  /// Keeps the bytes and returns their name. Durable when it returns, and not collected for a
-  /// while.
-  /// Fails: `invalid_argument` beyond `blob_bytes_max`.
-  [[nodiscard]] virtual Result<BlobRef> put(std::string_view bytes) = 0;
-
-  /// The whole blob. Fails: `not_found`; `corrupted` if the bytes do not match their name.
-  [[nodiscard]] Result<std::string> get(const BlobRef& ref);
-
-  /// At most `size` bytes from `offset`; at or past the end fewer or none. Fails: `not_found`.
-  [[nodiscard]] virtual Result<std::string> read(const BlobRef& ref, std::uint64_t offset,
-                                                 std::uint64_t size) = 0;
 };
 
 struct StoreInfo {

@@ -1,4 +1,4 @@
-// Maintenance of a store: forgetting, checks, backups, salvage. docs/upkeep.md is the guide.
+// Maintenance of a store: forgetting, checks, backups, salvage, moves. docs/upkeep.md is the guide.
 //
 // What a kept version, the head, a branch or a fork can see stays as it is, to the byte. Nothing
 // here needs a lease. Work is done in slices of at most 50 ms, except for a single huge body or
@@ -19,6 +19,8 @@
 #include "perdure/store/log.hpp"
 
 namespace perdure {
+
+class Store;
 
 struct Step {
   std::uint64_t done = 0;
@@ -183,5 +185,42 @@ struct SalvageReport {
 /// none.
 [[nodiscard]] Result<SalvageReport> salvage_store(const std::string& from, const std::string& to,
                                                   const Progress& progress = {});
+
+struct MoveOptions {
+  std::vector<SessionId> sessions{};  ///< Empty: all.
+  bool with_relatives = false;        ///< Also the rest of their families.
+  std::string place{};  ///< How the source names their new place; empty: the target's location.
+  bool with_damage = false;  ///< Also sessions that a check would complain about.
+};
+
+struct MoveReport {
+  std::uint64_t sessions = 0;  ///< Also those of an earlier move that this call finished.
+  std::uint64_t entries = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t claims = 0;   ///< Keys that removed sessions hold.
+  std::uint64_t blobs = 0;    ///< Put by this call.
+  std::uint64_t damaged = 0;  ///< Sessions that were damaged before.
+  bool is_complete = true;  ///< False if the progress observer stopped it: then nothing is changed.
+};
+
+/// Moves sessions with all that belongs to them, behind higher fences. Only whole families go: forks,
+/// children and sessions that share a log. In the source they stay
+/// readable, say where they are, and can be removed. Both stores may be in use. Killed at any
+/// moment, it leaves no session that can run in both, and calling it again finishes the move.
+/// Fails: `not_found`; `lease_held` while a live worker owns one of the sessions; `corrupted` for
+/// damage; `conflict` for one whose relatives are not named (the subject is one of these), if they
+/// change again and again, and for a key that a call in the target holds;
+/// `already_exists` for an id that is in use in the target; `invalid_argument` for a bad place.
+/// Then everything is as before. `lease_lost` if another call took the move over. `unavailable`:
+/// call it again.
+[[nodiscard]] Result<MoveReport> move_sessions(Store& from, Store& to,
+                                               const MoveOptions& options = {},
+                                               const Progress& progress = {});
+
+/// Deletes what a killed move or copy left in the target. Not an error if there is none.
+/// Fails: `conflict` if the source has marked the sessions as moved: move again instead.
+[[nodiscard]] Result<void> abandon_move(Store& from, Store& to);
 
 }  // namespace perdure

@@ -35,6 +35,7 @@
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
 #include "runtime/api/worker.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/seam.hpp"
 
 namespace perdure::checkpointing {

@@ -20,6 +20,7 @@
 #include "core/api/json_text.hpp"
 #include "core/api/own_process.hpp"
 #include "core/api/raw_json.hpp"
+#include "core/api/text.hpp"
 #include "perdure/adapters/saver.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"

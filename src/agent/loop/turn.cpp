@@ -40,6 +40,7 @@
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
 #include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::loop {
 namespace {

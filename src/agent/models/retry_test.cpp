@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/api/text.hpp"
 #include "doubles/counting_ids.hpp"
 #include "models/http.hpp"
 #include "perdure/agent/provider.hpp"

@@ -9,7 +9,6 @@
 #include "context/command_context.hpp"
 #include "core/api/json_text.hpp"
 #include "perdure/agent/tools.hpp"
-#include "perdure/store/bundle.hpp"
 #include "store/api/seam.hpp"
 
 namespace perdure::cli {

@@ -21,6 +21,7 @@
 
 #include "core/api/text.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/limits.hpp"
 #include "store/api/location.hpp"
 
 namespace perdure::cli {

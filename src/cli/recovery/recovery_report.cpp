@@ -15,6 +15,7 @@
 #include "recovery/live_agent.hpp"
 #include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::cli {
 namespace {

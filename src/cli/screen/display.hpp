@@ -17,13 +17,13 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "runtime/api/state_details.hpp"
 #include "screen/screen.hpp"
+#include "store/api/bundle.hpp"
 // IWYU pragma: end_exports
 
 namespace perdure::cli {

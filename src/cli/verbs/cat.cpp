@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "runtime/api/records.hpp"
+#include "store/api/lookup.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -1,6 +1,5 @@
 // Copying sessions to another store.
 
-#include "perdure/store/bundle.hpp"
 #include "store/api/location.hpp"
 #include "store/api/seam.hpp"
 #include "verbs/table.hpp"

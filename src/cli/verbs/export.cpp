@@ -1,6 +1,6 @@
 // Writing sessions to one file.
 
-#include "perdure/store/bundle.hpp"
+#include "store/api/bundle.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

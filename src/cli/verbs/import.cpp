@@ -1,7 +1,6 @@
 // Importing sessions from a bundle.
 
-#include "perdure/store/bundle.hpp"
-#include "store/api/seam.hpp"
+#include "store/api/bundle.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -1,6 +1,6 @@
 // Moving sessions to another store.
 
-#include "perdure/store/bundle.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "store/api/location.hpp"
 #include "store/api/seam.hpp"
 #include "verbs/table.hpp"

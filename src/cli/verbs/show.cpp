@@ -8,6 +8,7 @@
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/lookup.hpp"
 #include "verbs/table.hpp"
 
 namespace perdure::cli {

@@ -22,6 +22,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 /// Hands every entry up to the point to `take`, each once, in order, a page at a time. The head is

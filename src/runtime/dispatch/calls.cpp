@@ -29,6 +29,7 @@
 #include "runtime/api/records.hpp"
 #include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/seam.hpp"
 #include "writer/session_writer.hpp"
 

@@ -19,13 +19,14 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/bundle.hpp"
 
 namespace perdure {
 namespace {

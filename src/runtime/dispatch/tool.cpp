@@ -28,6 +28,7 @@
 #include "runtime/api/operation.hpp"
 #include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure {
 namespace {

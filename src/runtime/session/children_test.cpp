@@ -24,6 +24,7 @@
 #include "runtime/api/records.hpp"
 #include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

@@ -17,6 +17,7 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "session/parts.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

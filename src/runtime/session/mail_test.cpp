@@ -14,6 +14,7 @@
 #include "perdure/store/store.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 namespace {

@@ -38,6 +38,8 @@
 #include "runtime/api/records.hpp"
 #include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {

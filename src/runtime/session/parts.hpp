@@ -18,6 +18,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "runtime/api/worker.hpp"
+#include "store/api/lookup.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {

@@ -32,6 +32,7 @@
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
 #include "session/parts.hpp"
+#include "store/api/lookup.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {

@@ -15,12 +15,12 @@
 #include "perdure/core/id.hpp"
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/state.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/bundle.hpp"
 
 namespace perdure {
 namespace {

@@ -6,6 +6,7 @@
 #include "core/api/text.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/limits.hpp"
 #include "writer/session_writer.hpp"
 
 namespace perdure {

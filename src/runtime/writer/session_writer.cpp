@@ -32,6 +32,8 @@
 #include "runtime/api/read.hpp"
 #include "runtime/api/records.hpp"
 #include "runtime/api/state_details.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 Status status_in_log(const std::optional<StatusNote>& last, Position inherited) {

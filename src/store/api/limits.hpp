@@ -1,5 +1,4 @@
-// What every store refuses beyond, and callers seldom meet. The limits that they do meet are in
-// perdure/store/log.hpp.
+// What every store refuses beyond. Contents of bodies are never refused.
 
 #pragma once
 
@@ -11,6 +10,14 @@
 
 namespace perdure {
 
+/// Channels, kinds, labels, tools, tags, resource names, reasons.
+inline constexpr std::size_t name_bytes_max = 128;
+inline constexpr std::size_t title_bytes_max = 512;
+/// An opening message, a wait reason, the why of a resolution, a provider's id for a call.
+inline constexpr std::size_t text_bytes_max = 4096;
+inline constexpr std::size_t metadata_bytes_max = 16384;                ///< As JSON text.
+inline constexpr std::size_t body_bytes_max = std::size_t{256} << 20U;  ///< Larger ones are blobs.
+inline constexpr std::size_t blob_bytes_max = std::size_t{900} << 20U;
 inline constexpr std::size_t tags_max = 64;
 inline constexpr std::size_t batch_entries_max = 100'000;
 /// Each number of an entry's tally, either way from zero.

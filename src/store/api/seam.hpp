@@ -10,10 +10,10 @@
 
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure {
 
@@ -22,13 +22,6 @@ namespace perdure {
 /// Entries that are not intact are left alone.
 /// Fails: as Blobs::get, except `not_found` and `corrupted`.
 [[nodiscard]] Result<void> load_blob(Blobs& blobs, Entry& entry);
-
-/// Whether a message of that kind decides about calls, or says that nothing of them runs any more:
-/// an approval, a resolution, the note of a worker's end. They count only in the store they were
-/// posted to.
-[[nodiscard]] constexpr bool is_decision(std::string_view kind) {
-  return kind == "approve" || kind == "resolve" || kind == "ended_worker";
-}
 
 /// Whether the blob is there, whatever its bytes.
 [[nodiscard]] Result<bool> has_blob(Blobs& blobs, const BlobRef& ref);
@@ -46,12 +39,6 @@ inline constexpr std::string_view imported_member = "imported";
 /// Fails: as `move_sessions`.
 [[nodiscard]] Result<std::vector<SessionId>> plan_move(Store& from,
                                                        const MoveOptions& options = {});
-
-/// Reads all of a bundle and compares it with its sums. Needs no store.
-/// Fails: `not_found`; `invalid_argument` for a file that is no bundle; `unsupported` for a newer
-/// format; `corrupted` if it is torn or changed; `unavailable`.
-[[nodiscard]] Result<BundleReport> check_bundle(const std::string& path,
-                                                const Progress& progress = {});
 
 struct CopyOptions {
   SessionId id{};        ///< Of the copy.

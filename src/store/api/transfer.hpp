@@ -1,5 +1,4 @@
-// How the facts of sessions leave one store and enter another. Programs call `move_sessions`,
-// `copy_session` and bundles (bundle.hpp); a store of one's own implements this.
+// How the facts of sessions leave one store and enter another, for moves, copies and bundles.
 //
 // Facts are read where they are, without blocking anyone. What is taken in is an arrival: it
 // has ids and keys, but it is not listed, not granted and not run until it is released. A move
@@ -28,6 +27,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/seam.hpp"
 
 namespace perdure {

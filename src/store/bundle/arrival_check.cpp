@@ -2,8 +2,6 @@
 // which only goes forward. What has to be known out of order is small, and noted in a first reading:
 // how many rows there are, which positions there are, and what their entries add up to.
 
-#include "bundle/arrival_check.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -18,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "bundle/bundle_file.hpp"
 #include "copy/fact_stream.hpp"
 #include "core/api/json_text.hpp"
 #include "core/api/text.hpp"
@@ -28,6 +27,7 @@
 #include "perdure/store/upkeep.hpp"
 #include "rules/session_check.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/limits.hpp"
 #include "store/api/lookup.hpp"
 #include "store/api/seam.hpp"
 #include "store/api/transfer.hpp"
@@ -493,22 +493,12 @@ class ArrivedSession final : public rules::StoredSession {
   ArrivedSession(Store& store, const Notes& notes, Streams& streams, OwnerNumber owner)
       : store_(store), notes_(notes), streams_(streams), owner_(owner) {}
 
-  void commits(const std::function<bool(const rules::StoredCommit&)>& visit) override {
+  void commits(const std::function<bool(const ReceiptFact&)>& visit) override {
     for (const ReceiptFact* fact = streams_.receipts.peek();
          fact != nullptr && fact->owner <= owner_; fact = streams_.receipts.peek()) {
-      const Receipt receipt = fact->receipt;
-      const rules::StoredCommit commit{.batch = receipt.batch,
-                                       .number = fact->number,
-                                       .segment = fact->segment,
-                                       .first = receipt.first,
-                                       .count = receipt.count,
-                                       .head = receipt.head,
-                                       .version = receipt.version,
-                                       .at = receipt.at,
-                                       .chain = receipt.chain};
-      const bool is_ours = fact->owner == owner_;
+      const ReceiptFact commit = *fact;
       streams_.receipts.skip();
-      if (is_ours && !visit(commit)) return;
+      if (commit.owner == owner_ && !visit(commit)) return;
     }
   }
 
@@ -529,47 +519,36 @@ class ArrivedSession final : public rules::StoredSession {
   }
 
   std::vector<Stretch> not_pruned(const Stretch& stretch) override {
-    std::vector<Stretch> left;
-    Position next = stretch.first;
+    std::vector<std::pair<Position, Position>> pruned;
     const auto segment = notes_.segments.find(stretch.segment);
     if (segment == notes_.segments.end()) return {stretch};
-    for (const PrunedFact& pruned : segment->second.pruned) {
-      if (pruned.upto <= next || pruned.first > stretch.last) continue;
-      if (pruned.first > next) left.push_back({stretch.segment, next, pruned.first - 1});
-      next = std::max(next, pruned.upto);
-    }
-    if (next <= stretch.last) left.push_back({stretch.segment, next, stretch.last});
-    return left;
+    for (const PrunedFact& one : segment->second.pruned) pruned.emplace_back(one.first, one.upto);
+    return rules::without_pruned(stretch, pruned);
   }
 
-  std::optional<rules::StoredCheckpoint> checkpoint(Version version) override {
+  std::optional<CheckpointFact> checkpoint(Version version) override {
     for (const CheckpointFact* fact = streams_.checkpoints.peek(); fact != nullptr;
          fact = streams_.checkpoints.peek()) {
       const Checkpoint& found = fact->checkpoint;
       if (fact->owner > owner_ || (fact->owner == owner_ && found.version > version)) break;
-      if (fact->owner == owner_ && found.version == version) {
-        return rules::StoredCheckpoint{.segment = fact->segment,
-                                       .position = found.position,
-                                       .at = found.at,
-                                       .tally = found.tally,
-                                       .metadata = found.metadata};
-      }
+      if (fact->owner == owner_ && found.version == version) return *fact;
       streams_.checkpoints.skip();
     }
     return std::nullopt;
   }
 
-  void calls(const rules::StoredCommit& commit,
+  void calls(const ReceiptFact& commit,
              const std::function<void(const rules::StoredCall&)>& visit) override {
     for (const CallFact* fact = streams_.calls.peek(); fact != nullptr;
          fact = streams_.calls.peek()) {
       const Call& call = fact->call;
-      if (fact->owner > owner_ || (fact->owner == owner_ && call.position > commit.last())) break;
-      if (fact->owner == owner_ && call.position >= commit.first) {
+      if (fact->owner > owner_ || (fact->owner == owner_ && call.position > rules::last_of(commit)))
+        break;
+      if (fact->owner == owner_ && call.position >= commit.receipt.first) {
         visit({.call = call,
                .segment = fact->segment,
                .has_intent = notes_.is_accounted_for(commit.segment, call.position),
-               .has_args = is_on_line({commit.segment, commit.last()}, call.args),
+               .has_args = is_on_line({commit.segment, rules::last_of(commit)}, call.args),
                .has_result = !call.result || is_result_there(call)});
       }
       streams_.calls.skip();
@@ -666,15 +645,10 @@ Result<bool> take_notes(Store& store, const Arrival& arrival, const std::functio
 }
 
 void check_segments(ArrivalRun& run, const Notes& notes, const Owner& owner) {
-  const Part* before = nullptr;
+  std::vector<Part> before;
   for (const Part& part : owner.segments) {
-    const bool is_parent_there = part.parent && notes.segments.contains(*part.parent);
-    const auto broken = rules::find_bad_segment(part, before, is_parent_there);
-    if (!broken.empty()) {
-      run.found.add(Fault::reference, owner.row.summary.id,
-                    fmt::format("segment {} of the session {}", part.segment, broken));
-    }
-    before = &part;
+    rules::check_segment(run, owner.row.summary.id, before, part,
+                         part.parent && notes.segments.contains(*part.parent));
   }
   if (owner.segments.empty()) {
     run.found.add(Fault::reference, owner.row.summary.id, "the session has no segment");

@@ -27,7 +27,6 @@
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
@@ -37,8 +36,9 @@
 #include "rules/followed.hpp"
 #include "rules/moves.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/bundle.hpp"
 #include "store/api/limits.hpp"
-#include "store/api/seam.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

@@ -14,8 +14,9 @@
 #include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
+#include "perdure/store/store.hpp"
+#include "store/api/bundle.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::bundle {
@@ -136,5 +137,15 @@ class BundleFacts {
   std::uint64_t facts_ = 0;
   BundleReport report_;
 };
+
+// Whether sessions that arrived follow from their own log: by the check of a session that every backend
+// shares (rules/session_check.hpp), over facts.
+
+/// Reads what was taken in, and not yet let in. Whoever made the bundle may have computed every sum
+/// anew: totals, versions, heads and ledger are compared with the entries themselves. False if
+/// `go_on` said to stop.
+/// Fails: `corrupted`, with the first contradiction.
+[[nodiscard]] Result<bool> check_arrival(Store& store, const Arrival& arrival,
+                                         const std::function<bool()>& go_on);
 
 }  // namespace perdure::bundle

@@ -16,19 +16,19 @@
 #include <vector>
 
 #include "bundle/bundle_file.hpp"
-#include "copy/comparison.hpp"
 #include "copy/fact_codec.hpp"
 #include "copy/fact_stream.hpp"
 #include "files/part_file.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/store.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/followed.hpp"
 #include "rules/moves.hpp"
+#include "store/api/bundle.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure {

@@ -7,19 +7,17 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
-#include "bundle/arrival_check.hpp"
 #include "bundle/bundle_file.hpp"
-#include "copy/comparison.hpp"
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
@@ -27,6 +25,9 @@
 #include "perdure/store/upkeep.hpp"
 #include "rules/calls.hpp"
 #include "rules/followed.hpp"
+#include "store/api/bundle.hpp"
+#include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/seam.hpp"
 #include "store/api/transfer.hpp"
 
@@ -96,6 +97,11 @@ Result<void> hold_alone(const Fact& fact, std::set<Digest>& held) {
 void disown_calls(Fact& fact) {
   if (auto* call = std::get_if<CallFact>(&fact)) rules::disown(call->call);
   if (auto* claim = std::get_if<ClaimFact>(&fact)) rules::disown(claim->call);
+}
+
+// Messages that decide about calls, or say that nothing of them runs any more.
+bool is_decision(std::string_view kind) {
+  return kind == "approve" || kind == "resolve" || kind == "ended_worker";
 }
 
 // Nor does a decision made there count as one made here: of a kind that no session knows, it is moved
@@ -202,7 +208,7 @@ class Import {
           disown_calls(fact);
           set_decisions_aside(fact);
         }
-        if (!options_.with_metadata) set_metadata_aside(fact);
+        set_metadata_aside(fact);
       }
     }
     return slice;

@@ -30,12 +30,10 @@
 #include <variant>
 #include <vector>
 
-#include "copy/comparison.hpp"
 #include "copy/fact_stream.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/store/bundle.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
@@ -46,6 +44,7 @@
 #include "rules/followed.hpp"
 #include "rules/moves.hpp"
 #include "rules/retention.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/seam.hpp"
 #include "store/api/transfer.hpp"
 

@@ -10,6 +10,7 @@
 #include "doubles/must.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
+#include "store/api/lookup.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::bundle {

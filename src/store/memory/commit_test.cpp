@@ -16,6 +16,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::memory {
 namespace {

@@ -8,6 +8,7 @@
 #include <expected>
 #include <fmt/format.h>
 #include <map>
+#include <memory>
 #include <optional>
 #include <ranges>
 #include <span>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "memory/commit.hpp"
+#include "memory/memory_store.hpp"
 #include "memory/rows.hpp"
 #include "memory/state.hpp"
 #include "perdure/core/error.hpp"
@@ -28,11 +30,14 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "perdure/store/upkeep.hpp"
 #include "rules/calls.hpp"
 #include "rules/checks.hpp"
 #include "rules/moves.hpp"
 #include "rules/queries.hpp"
+#include "store/api/limits.hpp"
 #include "store/api/lookup.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::memory {
 
@@ -263,15 +268,6 @@ Result<ResourceLease> MemoryStore::acquire_resource(const std::string& name,
       state.note_change();
     }
     return ResourceLease{name, worker, grant.fence};
-  });
-}
-
-Result<void> MemoryStore::release_resource(const ResourceLease& lease) {
-  return base_.state.with([&](State& state) -> Result<void> {
-    const auto found = state.resources.find(lease.name);
-    if (found == state.resources.end() || found->second.fence != lease.fence) return {};
-    if (give_up(found->second, lease.worker)) state.note_change();
-    return {};
   });
 }
 
@@ -601,4 +597,73 @@ Result<std::string> MemoryStore::read(const BlobRef& ref, std::uint64_t offset,
   });
 }
 
+// The store itself.
+
+Result<Receipt> MemoryStore::commit(const Lease& lease, const Batch& batch) {
+  auto checked = rules::check(batch);
+  if (!checked) return forward(checked);
+  return base_.state.with(
+      [&](State& state) { return memory::commit(state, lease, batch, base_.clock.now()); });
+}
+
+Result<Created> MemoryStore::create(const NewSession& session, const WorkerId& worker,
+                                    const Batch& first) {
+  if (auto checked = rules::check(session); !checked) return forward(checked);
+  if (auto checked = rules::check(first); !checked) return forward(checked);
+  return base_.state.with(
+      [&](State& state) { return memory::create(state, session, worker, first, base_.clock); });
+}
+
+StoreInfo MemoryStore::info() const {
+  StoreInfo info = base_.info;
+  static_cast<void>(base_.state.with([&](State& state) -> Result<void> {
+    info.commits = state.counters.commits;
+    info.transactions = state.counters.transactions;
+    info.rows_read = state.counters.rows_read;
+    return {};
+  }));
+  return info;
+}
+
+// Only this process can make a change.
+Result<std::uint64_t> MemoryStore::wait_for_change(std::uint64_t since, Duration timeout) {
+  return base_.state.wait(
+      timeout, [since](const State& state) { return state.changes > since; },
+      [](const State& state) -> Result<std::uint64_t> { return state.changes; });
+}
+
+Result<void> MemoryStore::backup(const std::string& /*path*/, const Progress& /*progress*/) {
+  return fail(ErrorCode::unsupported, "a store in memory has no file to back up", "operation");
+}
+
+Result<std::vector<Remark>> MemoryStore::doctor() {
+  return std::vector{Remark{.gravity = Gravity::danger,
+                            .topic = "disk",
+                            .what = "the store is in memory: all of it goes with the process",
+                            .advice = "open a file or a database"}};
+}
+
+Result<void> MemoryStore::sync() {
+  return base_.state.with([](State&) -> Result<void> { return {}; });
+}
+
 }  // namespace perdure::memory
+
+namespace perdure {
+
+Result<std::unique_ptr<Store>> open_memory(const OpenOptions& options) {
+  if (!options.create) {
+    return fail(ErrorCode::not_found,
+                "a memory store is new whenever it is opened, and create is off");
+  }
+  StoreInfo info{.backend = "memory",
+                 .location = "memory:",
+                 .engine = "memory",
+                 .format = 1,
+                 .incarnation = "sto_" + to_base32(options.ids->next()),
+                 // As asked for; memory keeps every promise but survival.
+                 .durability = options.durability};
+  return std::make_unique<memory::MemoryStore>(*options.clock, std::move(info));
+}
+
+}  // namespace perdure

@@ -46,7 +46,6 @@ class MemoryStore final : public rules::WholeStore {
   Result<Lease> acquire(const SessionId& session, const WorkerId& worker, Sync sync) override;
   Result<void> release(const Lease& lease) override;
   Result<ResourceLease> acquire_resource(const std::string& name, const WorkerId& worker) override;
-  Result<void> release_resource(const ResourceLease& lease) override;
   Result<std::optional<Holder>> find_resource(const std::string& name) override;
 
   Result<std::vector<Entry>> read(const SessionId& session, const LogQuery& query) override;

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/json.hpp"
@@ -60,8 +61,7 @@ std::vector<std::string_view> views(const std::vector<std::string>& texts) {
 Result<void> clear_all_garbage(const Access& access) {
   auto garbage = list_garbage(access);
   if (!garbage) return forward(garbage);
-  const Progress none;
-  Slices slices(none);
+  Slices slices;
   auto cleared = clear_garbage(access, slices, *std::move(garbage));
   if (!cleared) return forward(cleared);
   return {};

@@ -12,6 +12,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::rules {
 

@@ -16,6 +16,7 @@
 #include "perdure/store/sessions.hpp"
 #include "perdure/store/store.hpp"
 #include "store/api/limits.hpp"
+#include "store/api/lookup.hpp"
 
 namespace perdure::rules {
 namespace {

@@ -20,6 +20,38 @@ namespace perdure::rules {
   return guarded("the progress observer", [&] { return progress(step); });
 }
 
+/// Long work as many short slices, so that the writes of others continue in between.
+class Slices {
+ public:
+  explicit Slices(Progress progress = {}) : progress_(std::move(progress)) {}
+
+  /// How far the work has come; for the work to keep up to date.
+  Step step{};
+
+  /// Repeats `work() -> Result<bool>` while it says that there is more to do, and until it is told
+  /// to stop. Fails: as `work`; as goes_on.
+  template <class Work>
+  [[nodiscard]] Result<void> run(Work work) {
+    bool more = true;
+    while (more && !stopped_) {
+      Result<bool> done = work();
+      if (!done) return forward(done);
+      more = *done;
+      auto told = goes_on(progress_, step);
+      if (!told) return forward(told);
+      stopped_ = !*told;
+    }
+    return {};
+  }
+
+  /// From now on no slice is run.
+  [[nodiscard]] bool stopped() const { return stopped_; }
+
+ private:
+  const Progress progress_;
+  bool stopped_ = false;
+};
+
 /// For work that asks where no error can be handed on: it is given a progress that never throws, and
 /// that tells it to stop instead; then it fails as goes_on, unless it failed by itself.
 template <class Work>

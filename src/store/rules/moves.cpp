@@ -23,6 +23,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
 #include "rules/fields.hpp"
+#include "store/api/limits.hpp"
 #include "store/api/transfer.hpp"
 
 namespace perdure::rules {

@@ -26,6 +26,7 @@
 #include "rules/stored_session.hpp"
 #include "store/api/limits.hpp"
 #include "store/api/lookup.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::rules {
 
@@ -100,7 +101,7 @@ void check_shared(CheckRun& run, StoredSession& rows, const SharedPart& part) {
 
 namespace {
 
-std::string find_fault(const StoredCommit& commit, const StoredCall& stored) {
+std::string find_fault(const ReceiptFact& commit, const StoredCall& stored) {
   const Call& call = stored.call;
   if (!stored.has_known_words) return "has a state, an effect class or a key that no call has";
   if (const auto why = find_contradiction(call); !why.empty()) return "cannot be: " + why;
@@ -108,7 +109,7 @@ std::string find_fault(const StoredCommit& commit, const StoredCall& stored) {
     return fmt::format("says segment {}, and its intent is on segment {}", stored.segment,
                        commit.segment);
   }
-  if (call.intended_at != commit.at) return "was not intended when its commit was made";
+  if (call.intended_at != commit.receipt.at) return "was not intended when its commit was made";
   return {};
 }
 
@@ -149,7 +150,7 @@ class SessionCheck {
  private:
   void check_commits() {
     bool is_stopped = false;
-    rows_.commits([&](const StoredCommit& commit) {
+    rows_.commits([&](const ReceiptFact& commit) {
       is_stopped = commit.number % 256 == 0 && !run_.go_on();
       if (is_stopped) return false;
       ++run_.report().commits;
@@ -159,37 +160,37 @@ class SessionCheck {
     receipts_read_ = !is_stopped;
   }
 
-  void check_commit(const StoredCommit& commit) {
+  void check_commit(const ReceiptFact& commit) {
     check_number(commit);
     if (!check_place(commit)) return forget_all(commit);
     if (commit.segment != at_.segment) enter(segments_.at(commit.segment));
     check_first(commit);
     const auto seal = read_entries(commit);
     if (seal && is_chain_known_ &&
-        chain_next(chain_, *seal, at_.position, commit.first) != commit.chain) {
+        chain_next(chain_, *seal, at_.position, commit.receipt.first) != commit.receipt.chain) {
       add(Fault::chain, commit,
           fmt::format("commit {} (batch {}) does not match the hash chain: something of it was "
                       "changed",
-                      commit.number, commit.batch.text()));
+                      commit.number, commit.receipt.batch.text()));
     }
-    chain_ = commit.chain;
+    chain_ = commit.receipt.chain;
     is_chain_known_ = true;
-    const Position head = commit.count == 0 ? at_.position : commit.last();
-    if (commit.head != head) {
+    const Position head = commit.receipt.count == 0 ? at_.position : last_of(commit);
+    if (commit.receipt.head != head) {
       add(Fault::order, commit,
-          fmt::format("commit {} says its head is {}, and it is {}", commit.number, commit.head,
-                      head));
+          fmt::format("commit {} says its head is {}, and it is {}", commit.number,
+                      commit.receipt.head, head));
     }
     at_.position = head;
-    next_ = commit.first + commit.count;
-    if (commit.version) check_version(commit);
-    if (commit.count > 0) check_calls(commit);
+    next_ = commit.receipt.first + commit.receipt.count;
+    if (commit.receipt.version) check_version(commit);
+    if (commit.receipt.count > 0) check_calls(commit);
   }
 
-  void check_number(const StoredCommit& commit) {
+  void check_number(const ReceiptFact& commit) {
     const std::uint64_t expected = number_ + 1;
     number_ = commit.number;
-    times_.insert(commit.at);
+    times_.insert(commit.receipt.at);
     if (commit.number == expected) return;
     is_chain_known_ = false;
     is_next_known_ = false;
@@ -200,24 +201,25 @@ class SessionCheck {
   }
 
   // Whether the receipt can be followed at all.
-  bool check_place(const StoredCommit& commit) {
+  bool check_place(const ReceiptFact& commit) {
     if (!segments_.contains(commit.segment)) {
       add(Fault::reference, commit,
           fmt::format("commit {} is on segment {}, which the session does not have", commit.number,
                       commit.segment));
       return false;
     }
-    if (commit.count > batch_entries_max || commit.first > position_max || commit.first == 0) {
+    if (commit.receipt.count > batch_entries_max || commit.receipt.first > position_max ||
+        commit.receipt.first == 0) {
       add(Fault::order, commit,
           fmt::format("commit {} says it has {} entries from position {} on", commit.number,
-                      commit.count, commit.first));
+                      commit.receipt.count, commit.receipt.first));
       return false;
     }
     return true;
   }
 
-  void forget_all(const StoredCommit& commit) {
-    chain_ = commit.chain;
+  void forget_all(const ReceiptFact& commit) {
+    chain_ = commit.receipt.chain;
     is_chain_known_ = false;
     is_next_known_ = false;
     tally_.reset();
@@ -228,22 +230,22 @@ class SessionCheck {
     tally_ = tally_of_segment(part);
   }
 
-  void check_first(const StoredCommit& commit) {
-    if (is_next_known_ && commit.first != next_) {
+  void check_first(const ReceiptFact& commit) {
+    if (is_next_known_ && commit.receipt.first != next_) {
       add(Fault::order, commit,
           fmt::format("commit {} begins at position {}, and should at {}", commit.number,
-                      commit.first, next_));
+                      commit.receipt.first, next_));
       is_chain_known_ = false;
     }
     is_next_known_ = true;
   }
 
   // The seal of the commit; empty if not all of its entries are there.
-  std::optional<Digest> read_entries(const StoredCommit& commit) {
-    StoredSeal seal(commit.batch, commit.at, commit.count);
+  std::optional<Digest> read_entries(const ReceiptFact& commit) {
+    StoredSeal seal(commit.receipt.batch, commit.receipt.at, commit.receipt.count);
     bool is_whole = true;
-    if (commit.count == 0) return seal.finish();
-    rows_.entries({commit.segment, commit.first, commit.last()},
+    if (commit.receipt.count == 0) return seal.finish();
+    rows_.entries({commit.segment, commit.receipt.first, last_of(commit)},
                   {.entry =
                        [&](Entry&& entry) {
                          seal.add(entry);
@@ -293,38 +295,39 @@ class SessionCheck {
     tally_.reset();
   }
 
-  void check_version(const StoredCommit& commit) {
-    if (*commit.version != version_ + 1 && is_next_known_ && version_known_) {
+  void check_version(const ReceiptFact& commit) {
+    if (*commit.receipt.version != version_ + 1 && is_next_known_ && version_known_) {
       add(Fault::order, commit,
-          fmt::format("version {} was made after version {}", *commit.version, version_));
+          fmt::format("version {} was made after version {}", *commit.receipt.version, version_));
     }
-    version_ = *commit.version;
+    version_ = *commit.receipt.version;
     version_known_ = true;
     run_.guard(session_.id, fmt::format("version {}", version_), [&] { check_checkpoint(commit); });
   }
 
   // A version that is not there was pruned: its name is gone without a trace.
-  void check_checkpoint(const StoredCommit& commit) {
-    const auto there = rows_.checkpoint(*commit.version);
+  void check_checkpoint(const ReceiptFact& commit) {
+    const auto there = rows_.checkpoint(*commit.receipt.version);
     if (!there) return;
     ++checkpoints_;
-    if (there->segment != commit.segment || there->position != at_.position ||
-        there->at != commit.at) {
+    if (there->segment != commit.segment || there->checkpoint.position != at_.position ||
+        there->checkpoint.at != commit.receipt.at) {
       add(Fault::order, commit,
           fmt::format("version {} names position {} of segment {}, and its commit says {} of {}",
-                      version_, there->position, there->segment, at_.position, commit.segment));
+                      version_, there->checkpoint.position, there->segment, at_.position,
+                      commit.segment));
     }
-    if (!is_json(there->metadata)) {
+    if (!is_json(there->checkpoint.metadata)) {
       add(Fault::summary, commit, fmt::format("the metadata of version {} is not JSON", version_));
     }
     if (!tally_) tally_ = rows_.count_tally(at_);
-    if (tally_ && *tally_ != there->tally) {
+    if (tally_ && *tally_ != there->checkpoint.tally) {
       add(Fault::summary, commit,
           fmt::format("the totals of version {} are not those of its entries", version_));
     }
   }
 
-  void check_calls(const StoredCommit& commit) {
+  void check_calls(const ReceiptFact& commit) {
     rows_.calls(commit, [&](const StoredCall& stored) {
       ++calls_;
       ++run_.report().calls;
@@ -412,11 +415,11 @@ class SessionCheck {
     return tally;
   }
 
-  void add(Fault fault, const StoredCommit& commit, std::string what) {
+  void add(Fault fault, const ReceiptFact& commit, std::string what) {
     run_.found.add({.fault = fault,
                     .session = session_.id,
-                    .first = commit.first,
-                    .last = commit.count == 0 ? commit.first : commit.last(),
+                    .first = commit.receipt.first,
+                    .last = commit.receipt.count == 0 ? commit.receipt.first : last_of(commit),
                     .what = std::move(what)});
   }
 
@@ -514,6 +517,19 @@ void check_segment(CheckRun& run, const SessionId& session, std::vector<Part>& b
                   fmt::format("segment {} of the session {}", part.segment, broken));
   }
   before.push_back(part);
+}
+
+std::vector<Stretch> without_pruned(const Stretch& stretch,
+                                    const std::vector<std::pair<Position, Position>>& pruned) {
+  std::vector<Stretch> left;
+  Position next = stretch.first;
+  for (const auto& [first, upto] : pruned) {
+    if (upto <= next || first > stretch.last) continue;
+    if (first > next) left.push_back({stretch.segment, next, first - 1});
+    next = upto;
+  }
+  if (next <= stretch.last) left.push_back({stretch.segment, next, stretch.last});
+  return left;
 }
 
 // Findings are listed up to a limit and counted beyond it: a large store may be

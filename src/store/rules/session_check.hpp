@@ -144,30 +144,6 @@ template <class Rows>
   return parts;
 }
 
-/// batch, number, segment, first, count, head, version, at, chain.
-template <class Rows>
-[[nodiscard]] StoredCommit read_commit(const Rows& rows) {
-  return {.batch = stored_id<BatchId>(rows.text(0)),
-          .number = rows.number(1),
-          .segment = rows.number(2),
-          .first = rows.number(3),
-          .count = rows.number(4),
-          .head = rows.number(5),
-          .version = optional_position(rows, 6),
-          .at = rows.time(7),
-          .chain = rows.digest(8)};
-}
-
-/// From `column` on: segment, position, at, a tally, metadata.
-template <class Rows>
-[[nodiscard]] StoredCheckpoint read_stored_checkpoint(const Rows& rows, int column) {
-  return {.segment = rows.number(column),
-          .position = rows.number(column + 1),
-          .at = rows.time(column + 2),
-          .tally = read_tally(rows, column + 3),
-          .metadata = rows.string(column + 8)};
-}
-
 /// As read_call reads them, then segment. What the log has of the call is the backend's to say.
 template <class Rows>
 [[nodiscard]] StoredCall read_stored_call(const Rows& rows) {

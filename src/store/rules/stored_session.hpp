@@ -10,9 +10,9 @@
 
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
-#include "perdure/core/time.hpp"
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::rules {
 
@@ -57,28 +57,10 @@ struct StoredSummary {
   std::int64_t attention = 0;
 };
 
-/// A receipt.
-struct StoredCommit {
-  BatchId batch{};
-  std::uint64_t number = 0;
-  SegmentId segment = 0;
-  Position first = 0;
-  std::uint64_t count = 0;
-  Position head = 0;
-  std::optional<Version> version{};
-  Timestamp at{};
-  Digest chain{};
-
-  [[nodiscard]] Position last() const { return first + count - 1; }
-};
-
-struct StoredCheckpoint {
-  SegmentId segment = 0;
-  Position position = 0;
-  Timestamp at{};
-  Tally tally{};
-  std::string metadata{};
-};
+/// The position of the commit's last entry.
+[[nodiscard]] inline Position last_of(const ReceiptFact& commit) {
+  return commit.receipt.first + commit.receipt.count - 1;
+}
 
 /// A call, and which of the entries it names are there, or were before they were pruned.
 struct StoredCall {
@@ -114,15 +96,15 @@ class StoredSession {
   virtual ~StoredSession() = default;
 
   /// Its commits by number, until `visit` says false.
-  virtual void commits(const std::function<bool(const StoredCommit&)>& visit) = 0;
+  virtual void commits(const std::function<bool(const ReceiptFact&)>& visit) = 0;
   /// Calls back for every position of the stretch, in order. A later stretch is of later positions.
   virtual void entries(const Stretch& stretch, const EntryVisitor& visit) = 0;
   /// Those of the stretch's positions that no `pruned` row accounts for.
   [[nodiscard]] virtual std::vector<Stretch> not_pruned(const Stretch& stretch) = 0;
   /// Empty if it was pruned: a name goes without a trace.
-  [[nodiscard]] virtual std::optional<StoredCheckpoint> checkpoint(Version version) = 0;
+  [[nodiscard]] virtual std::optional<CheckpointFact> checkpoint(Version version) = 0;
   /// The calls whose intents are among the commit's entries.
-  virtual void calls(const StoredCommit& commit,
+  virtual void calls(const ReceiptFact& commit,
                      const std::function<void(const StoredCall&)>& visit) = 0;
   /// How many rows there are, whatever the receipts say: of the session, or, entries, of its
   /// segment.
@@ -149,6 +131,10 @@ struct SummaryWords {
 };
 /// Which of them cannot be; empty if all can.
 [[nodiscard]] std::string find_bad_word(const SummaryWords& words);
+
+/// The stretch without those that were pruned: [first, upto) of each, in order.
+[[nodiscard]] std::vector<Stretch> without_pruned(
+    const Stretch& stretch, const std::vector<std::pair<Position, Position>>& pruned);
 
 /// What is wrong with a segment of a session, beside the session's one before it, if there is one.
 [[nodiscard]] std::string find_bad_segment(const Part& part, const Part* before,

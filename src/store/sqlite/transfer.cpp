@@ -20,6 +20,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/api/text.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/core/id.hpp"
 #include "perdure/core/sha256.hpp"
@@ -600,8 +601,7 @@ Result<void> clear_all_garbage(const Access& access) {
       [](Connection& db) -> Result<std::vector<std::int64_t>> { return list_garbage(db); });
   if (!garbage) return forward(garbage);
   if (garbage->empty()) return {};
-  const Progress none;
-  Slices slices(access.writer, none);
+  Slices slices(access.writer);
   if (auto cleared = clear_garbage(slices, *std::move(garbage)); !cleared) return forward(cleared);
   return slices.finish();
 }

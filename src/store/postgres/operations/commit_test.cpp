@@ -32,6 +32,7 @@
 #include "postgres/client/watcher.hpp"
 #include "postgres/operations/roles.hpp"
 #include "postgres/proxied.hpp"
+#include "store/api/limits.hpp"
 
 namespace perdure::postgres {
 namespace {

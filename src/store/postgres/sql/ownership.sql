@@ -143,11 +143,3 @@ BEGIN
     WHERE name = p_name;
   RETURN r.fence + 1;
 END $$;
-
-CREATE FUNCTION perdure.release_resource(p_name text, p_worker text, p_fence bigint) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-  PERFORM perdure.begin_write(false);
-  UPDATE perdure.resource SET worker = NULL WHERE name = p_name AND fence = p_fence
-    AND worker = (SELECT num FROM perdure.worker WHERE id = p_worker);
-END $$;

@@ -37,6 +37,7 @@
 #include "rules/session_check.hpp"
 #include "rules/stored_rows.hpp"
 #include "rules/stored_session.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::postgres {
 namespace {
@@ -126,17 +127,16 @@ class PostgresSession final : public rules::StoredSession {
   PostgresSession(Connection& db, std::int64_t number) : db_(db), number_(number) {}
 
   // Receipts have no index by number. The server sorts them once, and hands them out bit by bit.
-  void commits(const std::function<bool(const rules::StoredCommit&)>& visit) override {
-    db_.query(
-        "DECLARE perdure_receipts NO SCROLL CURSOR FOR SELECT batch, number, segment, first, "
-        "count, "
-        "head, version, at, chain FROM perdure.receipt WHERE session = $1 ORDER BY number",
-        Params::of(number_));
+  void commits(const std::function<bool(const ReceiptFact&)>& visit) override {
+    db_.query(fmt::format("DECLARE perdure_receipts NO SCROLL CURSOR FOR SELECT {} FROM "
+                          "perdure.receipt WHERE session = $1 ORDER BY number",
+                          rules::ColumnNames::of<ReceiptFact>("")),
+              Params::of(number_));
     bool more = true;
     while (more) {
       Rows rows = db_.query("FETCH 500 FROM perdure_receipts");
       more = rows.count() > 0;
-      while (more && rows.next()) more = visit(rules::read_commit(rows));
+      while (more && rows.next()) more = visit(rules::read_row<ReceiptFact>(rows));
     }
     db_.query("CLOSE perdure_receipts");
   }
@@ -161,28 +161,24 @@ class PostgresSession final : public rules::StoredSession {
         "AND first >= coalesce((SELECT max(first) FROM perdure.pruned WHERE segment = $1 "
         "AND first <= $2), 0) ORDER BY first",
         Params::of(stretch.segment, stretch.first, stretch.last));
-    std::vector<rules::Stretch> left;
-    Position next = stretch.first;
-    while (rows.next()) {
-      if (rows.number(0) > next) left.push_back({stretch.segment, next, rows.number(0) - 1});
-      next = std::max(next, rows.number(1));
-    }
-    if (next <= stretch.last) left.push_back({stretch.segment, next, stretch.last});
-    return left;
+    std::vector<std::pair<Position, Position>> pruned;
+    while (rows.next()) pruned.emplace_back(rows.number(0), rows.number(1));
+    return rules::without_pruned(stretch, pruned);
   }
 
-  std::optional<rules::StoredCheckpoint> checkpoint(Version version) override {
+  std::optional<CheckpointFact> checkpoint(Version version) override {
     const auto* row = checkpoints_.seek(version);
     if (row == nullptr || row->first != version) return std::nullopt;
     return row->second;
   }
 
-  void calls(const rules::StoredCommit& commit,
+  void calls(const ReceiptFact& commit,
              const std::function<void(const rules::StoredCall&)>& visit) override {
-    for (auto* row = calls_.seek(commit.first); row != nullptr && row->first <= commit.last();
+    for (auto* row = calls_.seek(commit.receipt.first);
+         row != nullptr && row->first <= rules::last_of(commit);
          row = calls_.seek(row->first + 1)) {
       rules::StoredCall& stored = row->second;
-      stored.has_args = stored.has_args && stored.call.args <= commit.last();
+      stored.has_args = stored.has_args && stored.call.args <= rules::last_of(commit);
       visit(stored);
     }
   }
@@ -240,15 +236,15 @@ class PostgresSession final : public rules::StoredSession {
     return page;
   }
 
-  Pages<rules::StoredCheckpoint>::Page fetch_checkpoints(Version from) {
-    Rows rows = db_.query(
-        "SELECT version, segment, position, at, turns, steps, tokens_in, tokens_out, cost_micros, "
-        "metadata FROM perdure.checkpoint WHERE session = $1 AND version >= $2 ORDER BY version "
-        "LIMIT $3",
-        Params::of(number_, from, page_rows));
-    Pages<rules::StoredCheckpoint>::Page page;
+  Pages<CheckpointFact>::Page fetch_checkpoints(Version from) {
+    Rows rows =
+        db_.query(fmt::format("SELECT version, {} FROM perdure.checkpoint WHERE session = $1 AND "
+                              "version >= $2 ORDER BY version LIMIT $3",
+                              rules::ColumnNames::of<CheckpointFact>("")),
+                  Params::of(number_, from, page_rows));
+    Pages<CheckpointFact>::Page page;
     while (rows.next()) {
-      page.emplace_back(rows.number(0), rules::read_stored_checkpoint(rows, 1));
+      page.emplace_back(rows.number(0), rules::read_row<CheckpointFact>(rows, 1));
     }
     return page;
   }
@@ -264,8 +260,7 @@ class PostgresSession final : public rules::StoredSession {
   Connection& db_;
   const std::int64_t number_;
   Pages<Entry> entries_{[this](Position from) { return fetch_entries(from); }};
-  Pages<rules::StoredCheckpoint> checkpoints_{
-      [this](Version from) { return fetch_checkpoints(from); }};
+  Pages<CheckpointFact> checkpoints_{[this](Version from) { return fetch_checkpoints(from); }};
   std::optional<std::map<SegmentId, std::uint64_t>> entry_counts_;  // In one look, by segment.
   Pages<rules::StoredCall> calls_{[this](Position from) { return fetch_calls(from); }};
 };

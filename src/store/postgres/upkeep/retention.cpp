@@ -134,8 +134,7 @@ Result<Pruned> PostgresRoles::forget(const SessionId& session, Version version) 
   auto removed = access_.call("remove_version", number, sendable(version));
   if (!removed) return forward(removed);
   Pruned pruned{.versions = 1};
-  const Progress none;
-  Slices slices(none);
+  Slices slices;
   auto swept = slices.run([&] { return sweep_slice(access_, sweep, pruned); });
   if (!swept) return forward(swept);
   return pruned;
@@ -363,8 +362,7 @@ Result<Freed> empty_bodies(const Access& access, const Entries& entries) {
   const std::span<const std::int64_t> positions(entries.positions);
   Freed freed;
   std::size_t next = 0;
-  const Progress none;
-  Slices slices(none);
+  Slices slices;
   auto emptied = slices.run([&]() -> Result<bool> {
     const std::size_t count = std::min<std::size_t>(slice_rows, owners.size() - next);
     if (count == 0) return false;

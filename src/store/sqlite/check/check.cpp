@@ -26,6 +26,7 @@
 #include "perdure/store/log.hpp"
 #include "perdure/store/upkeep.hpp"
 #include "rules/session_check.hpp"
+#include "rules/stored_rows.hpp"
 #include "rules/stored_session.hpp"
 #include "sqlite/engine/connection.hpp"
 #include "sqlite/engine/line.hpp"
@@ -36,6 +37,7 @@
 #include "sqlite/engine/summing_vfs.hpp"
 #include "sqlite/opening/opening.hpp"
 #include "store/api/limits.hpp"
+#include "store/api/transfer.hpp"
 
 namespace perdure::sqlite {
 
@@ -368,12 +370,11 @@ class SqliteSession final : public rules::StoredSession {
  public:
   SqliteSession(Connection& db, const rules::StoredSummary& session) : db_(db), session_(session) {}
 
-  void commits(const std::function<bool(const rules::StoredCommit&)>& visit) override {
-    Rows rows = db_.query(
-        "SELECT batch, number, segment, first, count, head, version, at, chain FROM receipt "
-        "WHERE session = ? ORDER BY number",
-        session_.number);
-    while (rows.next() && visit(rules::read_commit(rows))) continue;
+  void commits(const std::function<bool(const ReceiptFact&)>& visit) override {
+    Rows rows = db_.query(fmt::format("SELECT {} FROM receipt WHERE session = ? ORDER BY number",
+                                      rules::ColumnNames::of<ReceiptFact>("")),
+                          session_.number);
+    while (rows.next() && visit(rules::read_row<ReceiptFact>(rows))) continue;
   }
 
   void entries(const Stretch& stretch, const EntryVisitor& visit) override {
@@ -384,26 +385,25 @@ class SqliteSession final : public rules::StoredSession {
     return sqlite::not_pruned(db_, stretch);
   }
 
-  std::optional<rules::StoredCheckpoint> checkpoint(Version version) override {
-    Rows rows = db_.query(
-        "SELECT segment, position, at, turns, steps, tokens_in, tokens_out, cost_micros, metadata "
-        "FROM checkpoint WHERE session = ? AND version = ?",
-        session_.number, version);
+  std::optional<CheckpointFact> checkpoint(Version version) override {
+    Rows rows = db_.query(fmt::format("SELECT {} FROM checkpoint WHERE session = ? AND version = ?",
+                                      rules::ColumnNames::of<CheckpointFact>("")),
+                          session_.number, version);
     if (!rows.next()) return std::nullopt;
-    return rules::read_stored_checkpoint(rows, 0);
+    return rules::read_row<CheckpointFact>(rows);
   }
 
-  void calls(const rules::StoredCommit& commit,
+  void calls(const ReceiptFact& commit,
              const std::function<void(const rules::StoredCall&)>& visit) override {
-    Rows rows = db_.query(select_stored_call, session_.number, commit.first, commit.last(),
-                          session_.id.text());
+    Rows rows = db_.query(select_stored_call, session_.number, commit.receipt.first,
+                          rules::last_of(commit), session_.id.text());
     while (rows.next()) {
       rules::StoredCall stored = rules::read_stored_call(rows);
       const Call& call = stored.call;
       // The ledger against the log: a call's intent, arguments and result are entries.
       stored.has_intent = is_accounted_for(db_, {commit.segment, call.position});
       // Arguments may come after the intent, within its commit.
-      stored.has_args = is_on_line(db_, {commit.segment, commit.last()}, call.args);
+      stored.has_args = is_on_line(db_, {commit.segment, rules::last_of(commit)}, call.args);
       stored.has_result = !call.result || is_result_there(db_, session_, call);
       visit(stored);
     }

@@ -81,20 +81,15 @@ void scan_entries(Connection& db, const Stretch& stretch, const EntryVisitor& vi
 }
 
 std::vector<Stretch> not_pruned(Connection& db, const Stretch& stretch) {
-  std::vector<Stretch> left;
-  Position next = stretch.first;
+  std::vector<std::pair<Position, Position>> pruned;
   // Rows do not overlap: of those that begin before the stretch, the last one may reach into it.
   Rows rows = db.query(
       "SELECT first, upto FROM pruned WHERE segment = ?1 AND first <= ?3 AND upto > ?2 AND first "
       ">= coalesce((SELECT max(first) FROM pruned WHERE segment = ?1 AND first <= ?2), 0) "
       "ORDER BY first",
       stretch.segment, stretch.first, stretch.last);
-  while (rows.next()) {
-    if (rows.number(0) > next) left.push_back({stretch.segment, next, rows.number(0) - 1});
-    next = std::max(next, rows.number(1));
-  }
-  if (next <= stretch.last) left.push_back({stretch.segment, next, stretch.last});
-  return left;
+  while (rows.next()) pruned.emplace_back(rows.number(0), rows.number(1));
+  return rules::without_pruned(stretch, pruned);
 }
 
 std::vector<std::int64_t> readable_sessions(Connection& db) {

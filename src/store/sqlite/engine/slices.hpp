@@ -21,30 +21,23 @@ inline constexpr std::uint64_t slice_bytes = std::uint64_t{4} << 20U;
 inline constexpr std::uint64_t slice_pages = 64;
 
 class Slices {
+  rules::Slices slices_;
+  Writer& writer_;
+
  public:
   /// `writer` must outlive this.
   explicit Slices(Writer& writer, Progress progress = {})
-      : writer_(writer), progress_(std::move(progress)) {}
+      : slices_(std::move(progress)), writer_(writer) {}
 
-  /// How far the work has come; for the work to keep up to date.
-  Step step;
+  /// As rules::Slices has it.
+  Step& step = slices_.step;
 
-  /// Repeats `work(Connection&) -> Result<bool>`, each time in a transaction of its own,
-  /// while it says that there is more to do, and until it is told to stop.
-  /// Fails: as `work`; as rules::goes_on.
+  /// For `work(Connection&) -> Result<bool>`, each time in a transaction of its own.
   template <class Work>
   [[nodiscard]] Result<void> run(Work work) {
-    bool more = true;
-    while (more && !stopped_) {
-      auto done =
-          writer_.write([&](Connection& db) -> Result<bool> { return work(db); }, Sync::later);
-      if (!done) return forward(done);
-      more = *done;
-      auto told = rules::goes_on(progress_, step);
-      if (!told) return forward(told);
-      stopped_ = !*told;
-    }
-    return {};
+    return slices_.run([&] {
+      return writer_.write([&](Connection& db) -> Result<bool> { return work(db); }, Sync::later);
+    });
   }
 
   /// The same for `work(Connection&) -> bool`, each slice a step, of which one was announced.
@@ -70,11 +63,6 @@ class Slices {
     if (auto finished = finish(); !finished) return forward(finished);
     return done;
   }
-
- private:
-  Writer& writer_;
-  const Progress progress_;
-  bool stopped_ = false;
 };
 
 }  // namespace perdure::sqlite
