@@ -25,7 +25,7 @@
 #include "perdure/runtime/runtime.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/store.hpp"
-#include "runtime/api/growing_history.hpp"
+#include "runtime/api/read.hpp"
 
 namespace perdure {
 
