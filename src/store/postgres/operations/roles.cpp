@@ -20,7 +20,6 @@
 #include "perdure/store/ledger.hpp"
 #include "perdure/store/log.hpp"
 #include "perdure/store/sessions.hpp"
-#include "perdure/store/store.hpp"
 #include "postgres/client/connection.hpp"
 #include "postgres/client/params.hpp"
 #include "postgres/client/values.hpp"
