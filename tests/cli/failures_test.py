@@ -237,7 +237,7 @@ class DamageTest(FailuresTest):
         self.assertRegex(said.stderr, r"\Aperdure: session ses_\w+ is damaged at position \d+: [^\n]+--accept-damage\n")
         said = self.folder.run("resume", "Greeting", "Thanks", "--accept-damage")
         self.assertEqual((said.returncode, said.stdout), (0, "You are welcome.\n"), said.stderr)
-        self.assertRegex(said.stderr, r"Damaged:   1 entry, at \d+; it goes on without")
+        self.assertRegex(said.stderr, r"Damaged:   1 entry, at \d+; it continues without")
         said = self.folder.run("resume", "Other", "Thanks")
         self.assertEqual((said.returncode, said.stdout), (0, "You are welcome.\n"), said.stderr)
         self.assertNotIn("Damaged", said.stderr)

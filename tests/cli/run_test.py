@@ -264,7 +264,7 @@ class RunTest(unittest.TestCase):
         for rule, words, code, done in (
             ("continue", "it continues as it is now", 0, True),
             ("ask", "it needs --accept-changes", 9, False),
-            ("refuse", "its file refuses to go on", 9, False),
+            ("refuse", "its file refuses changes", 9, False),
         ):
             with self.subTest(rule):
                 agent = self.folder.write_agent(CALL, {}, on_change=rule)

@@ -1,8 +1,6 @@
 // The input of a request is told before it is recorded, and recorded as it was told: the next time
 // it is one of the messages that are kept.
 
-#include "perdure/runtime/state.hpp"
-
 #include <cstddef>
 #include <optional>
 #include <ranges>
@@ -18,6 +16,7 @@
 #include "loop/turn.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/state.hpp"
 #include "runtime/api/read.hpp"
 
 namespace perdure {

@@ -1,7 +1,5 @@
 // What a provider is told of a long session: all of it, in parts.
 
-#include "perdure/runtime/state.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <gtest/gtest.h>
@@ -17,6 +15,7 @@
 #include "loop/turn.hpp"
 #include "perdure/agent/provider.hpp"
 #include "perdure/core/error.hpp"
+#include "perdure/runtime/state.hpp"
 #include "state/log_fixture.hpp"
 
 namespace perdure {

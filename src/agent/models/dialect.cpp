@@ -23,6 +23,7 @@
 #include "perdure/core/json.hpp"
 #include "perdure/core/sha256.hpp"
 #include "perdure/runtime/state.hpp"
+#include "runtime/api/records.hpp"
 #include "store/api/limits.hpp"
 
 namespace perdure {
