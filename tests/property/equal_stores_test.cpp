@@ -172,7 +172,7 @@ TEST(Script, MostlyDoesWhatCanBeDone) {
   }
 
   EXPECT_GT(done * 2, tried);
-  EXPECT_GT(calls, 60U);
+  EXPECT_GE(calls, 60U);
   EXPECT_GT(forks, 25U);
   EXPECT_GT(versions, 60U);
   EXPECT_GT(removed, 10);
