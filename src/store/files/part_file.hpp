@@ -11,7 +11,7 @@
 
 namespace perdure::sqlite {
 
-/// Its name as a part goes with this. What a killed process leaves of one is never taken: it may be
+/// Its name as a part goes with this. What a killed process leaves of one is left alone: it may be
 /// all that is left of something, and a file of such a name may not be ours.
 class PartFile {
  public:

@@ -112,7 +112,7 @@ BEGIN
     WHERE status IN ('active', 'waiting');
 END $$;
 
--- Why the store that was at `p_known` and is at `p_here` must start afresh; null if it may continue.
+-- Why the store that was at `p_known` and is at `p_here` must start afresh; null: it may continue.
 -- A standby that was promoted may: it streamed from its primary, and knows that until it is
 -- restarted. A server that got its log from an archive, or had a recovery target, is behind.
 CREATE FUNCTION perdure.find_restore(p_known text, p_here text) RETURNS text

@@ -650,7 +650,7 @@ void check_rest(CheckRun& run) {
 
 Result<CheckReport> check_store(Access access, const std::optional<Timestamp>& wal_lost_at,
                                 const Progress& progress) {
-  // Apart: if a page is in memory already, what the file has is not seen.
+  // Apart: a page that is in memory already would not be read from the file.
   return access.readers.read_apart([&](Connection& db) -> Result<CheckReport> {
     CheckRun run(db, progress);
     const auto sessions = readable_sessions(db);

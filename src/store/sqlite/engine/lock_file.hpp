@@ -81,7 +81,7 @@ class LockFile {
   void end_turn();
 
   /// Shows others that worker `number` lives, until `drop_worker` or the end of this object. False:
-  /// another one shows that. Fails: `unavailable`.
+  /// another LockFile shows that. Fails: `unavailable`.
   [[nodiscard]] Result<bool> hold_worker(std::int64_t number);
   void drop_worker(std::int64_t number);
   /// Whether a LockFile other than this one holds the worker.

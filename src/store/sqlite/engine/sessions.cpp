@@ -272,7 +272,7 @@ Result<SessionSummary> SqliteRoles::annotate(const SessionId& id, const Annotati
 // Ownership over SQLite: one file, one kernel, so uptime and boot id judge leases.
 //
 // Renewals need not reach the disk: if the machine dies, so do its workers. Grants
-// do, because their fences are shown to the outside; unless the caller does not show them.
+// do, because their fences are shown to the outside; unless the caller never shows them.
 
 namespace {
 

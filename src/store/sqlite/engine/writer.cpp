@@ -278,7 +278,7 @@ Result<void> Gate::check() {
   return {};
 }
 
-// An empty one was made by a process that opened the store since; only those in turn write.
+// An empty one was made by a later opener of the store; only the holder of the turn writes.
 bool Gate::has_log_in_hand() const {
   std::error_code none;
   const bool is_elsewhere = std::filesystem::file_size(log_path_, none) > 0 && !none;

@@ -141,7 +141,7 @@ class Gate {
 
 // Group commit.
 //
-// Those with something to write queue it. The first in the queue becomes the
+// Each caller queues what it has to write. The first in the queue becomes the
 // leader: it takes all that waits, applies it in one transaction with one sync,
 // and answers everybody after COMMIT, never before. So a lone caller commits at
 // once on its own thread, and n waiting callers share one sync. Processes on the

@@ -104,7 +104,7 @@ Result<bool> copy_to(const Access& access, const PartFile& part, const Progress&
   std::vector<std::uint32_t> wrong;
   const auto from = access.readers.open();
   Connection to(part.path(), {}, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX);
-  // The copy is not read until it has its name: what a crash leaves of it is thrown away.
+  // The copy is not read until it has its name: what a crash leaves of it is useless.
   to.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;");
   from->note_wrong_pages(&wrong);  // Before anything is read.
   from->run("BEGIN");
