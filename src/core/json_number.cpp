@@ -27,8 +27,8 @@ const char* skip_digits(const char* p, const char* end) {
   return p;
 }
 
-// Tells the two ends of the range apart, since from_chars does not: where the
-// first digit that counts stands, relative to the decimal point. Called only for
+// Tells the two ends of the range apart, since from_chars does not: by the place
+// of the first digit that counts, relative to the decimal point. Called only for
 // tokens that are hundreds of places away from it.
 bool is_huge(std::string_view token) {
   const std::size_t exponent_at = token.find_first_of("eE");

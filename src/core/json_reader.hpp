@@ -82,7 +82,7 @@ class JsonBuilder {
 // their first elements three times.
 inline constexpr std::size_t container_capacity = 4;
 
-// Every read… method stands before what it reads and returns false after
+// Every read… method starts at what it reads and returns false after
 // refuse(). Targets (`Json*`, `std::string*`) are null when nothing is built.
 template <bool building>
 class JsonReader {
@@ -103,7 +103,7 @@ class JsonReader {
   [[nodiscard]] std::ptrdiff_t offset() const { return p_ - begin_; }
   [[nodiscard]] const char* expected() const { return expected_; }
 
-  // The pieces of the grammar, for whoever wants parts of a text (raw_json.cpp).
+  // The pieces of the grammar, for callers that want parts of a text (raw_json.cpp).
   bool refuse(const char* expected) {
     expected_ = expected;
     return false;

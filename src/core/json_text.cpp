@@ -187,7 +187,7 @@ std::unexpected<Error> refuse(std::string_view why) {
 }
 
 // Orders valid UTF-8 as UTF-16 code units would be. The two differ only where
-// one character is U+E000 to U+FFFF (first byte EE or EF) and the other lies
+// one character is U+E000 to U+FFFF (first byte EE or EF) and the other is
 // beyond the basic plane (F0 to F4), whose surrogates are smaller than those.
 bool is_before_in_utf16(std::string_view a, std::string_view b) {
   const auto [in_a, in_b] = std::ranges::mismatch(a, b);

@@ -1,6 +1,6 @@
 // Stops the process on a programmer's error.
 //
-// Not assert(): a release build that went on would write what it should not.
+// Not assert(): a release build that continued would write what it should not.
 
 #pragma once
 

@@ -3,8 +3,8 @@
 // EVP_sha256() looks the algorithm up again at every init, which costs more than
 // hashing a small body: it is fetched once, and contexts are reused.
 //
-// These calls fail only when memory is gone or the library has no SHA-256; there
-// is no way on from either, so they stop the process.
+// These calls fail only when memory is gone or the library has no SHA-256;
+// neither can be recovered from, so they stop the process.
 
 #include "core/api/sha256.hpp"
 

@@ -4,7 +4,7 @@
 // days are counted here, in 64 bits, by the usual trick: a year that begins in
 // March has its leap day last, and 400 of them are always 146097 days.
 //
-// CLOCK_BOOTTIME and not CLOCK_MONOTONIC: the latter stands still while the
+// CLOCK_BOOTTIME and not CLOCK_MONOTONIC: the latter stops while the
 // machine sleeps, and a lease must not outlive a night with the lid closed.
 
 #include "perdure/core/time.hpp"

@@ -1,5 +1,5 @@
-// Names are compared once they were brought to one form. A name of another length than is known to
-// anybody is not compared.
+// Names are compared once they were brought to one form. A name that is longer than
+// any real one is not compared.
 
 #include "core/api/wording.hpp"
 

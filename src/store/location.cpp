@@ -21,9 +21,9 @@
 
 namespace perdure {
 
-// A password may be anywhere in what somebody mistyped. So of an address that cannot be read nothing
-// is shown behind its first word, and of a path, which may be one without its scheme, nothing
-// between a colon and an @; unless a file has that name: then it is no secret.
+// A mistyped location may have a password anywhere in it. So of an address that cannot be read only
+// the first word is shown, and of a path, which may be an address without its scheme, nothing
+// between a colon and an @; unless a file has that name: then it is not a secret.
 
 namespace {
 

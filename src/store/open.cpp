@@ -1,6 +1,6 @@
 // Which backend a location means.
 //
-// What stands before the first colon is a scheme if it looks like one (two or more
+// What is before the first colon is a scheme if it looks like one (two or more
 // letters, digits, `+`, `.`, `-`). A file whose path looks so too can be opened as
 // `./name:…` or `sqlite:name:…`.
 
@@ -38,7 +38,7 @@ bool is_scheme_character(char c) {
          c == '.' || c == '-';
 }
 
-/// What stands before the colon, or nothing if that is part of a path.
+/// What is before the colon, or nothing if that is part of a path.
 std::string_view scheme_of(std::string_view location) {
   const std::size_t colon = location.find(':');
   if (colon == std::string_view::npos || colon < 2) return {};

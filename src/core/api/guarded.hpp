@@ -47,7 +47,7 @@ template <class Code>
   }
 }
 
-/// A user's clock, which goes on at the machine's pace from what it told last where it throws.
+/// A user's clock. Where it throws, time continues from its last reading at the machine's pace.
 class GuardedClock final : public Clock {
  public:
   explicit GuardedClock(const Clock& clock) : clock_(clock) {}
@@ -57,9 +57,9 @@ class GuardedClock final : public Clock {
  private:
   const Clock& clock_;
   mutable std::mutex mutex_;
-  mutable Timestamp now_{};  ///< As it was told last; likewise the next two.
+  mutable Timestamp now_{};  ///< The last reading; likewise the next one.
   mutable Uptime uptime_{};
-  mutable Uptime now_at_{-1};  ///< By the machine's clock; below 0: it was never told.
+  mutable Uptime now_at_{-1};  ///< By the machine's clock; below 0: never read. Likewise the next.
   mutable Uptime uptime_at_{-1};
 };
 

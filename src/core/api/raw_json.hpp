@@ -38,7 +38,7 @@ struct RawPart {
   bool is_taken = false;     ///< For what goes through the parts.
 };
 
-/// An object with the parts of its parts: split_object, level by level, would read what lies inside
+/// An object with the parts of its parts: split_object, level by level, would read nested text
 /// once for each level around it. First the object itself, then its parts, each before its own. An
 /// array has parts if it begins with an object; the elements of others are many and small.
 struct RawParts {
@@ -56,7 +56,7 @@ class ObjectWriter {
   /// `text` must be JSON; it goes in as it is.
   void add_raw(std::string_view key, std::string_view text);
 
-  /// The object; the writer starts anew.
+  /// The object. Resets the writer.
   [[nodiscard]] std::string finish();
 
  private:

@@ -33,7 +33,7 @@ class Sha256 {
   /// Eight bytes, most significant first.
   void update_number(std::uint64_t number);
 
-  /// The digest of all bytes fed since the start or the last finish(); starts anew.
+  /// The digest of all bytes fed since the start or the last finish(). Resets the hash.
   [[nodiscard]] Digest finish();
 
  private:

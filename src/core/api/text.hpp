@@ -21,7 +21,7 @@ namespace perdure {
 
 [[nodiscard]] std::string to_base64(std::string_view bytes);
 
-/// Strict: nothing for other characters, missing padding, or a length that is no multiple of 4.
+/// Strict: nothing for other characters, missing padding, or a length that is not a multiple of 4.
 [[nodiscard]] std::optional<std::string> from_base64(std::string_view text);
 
 /// Reads 64 hexadecimal digits of either case; nothing for any other text.

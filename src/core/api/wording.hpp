@@ -15,7 +15,7 @@ namespace perdure {
 [[nodiscard]] inline std::string_view utf8_prefix(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
   std::size_t end = bytes_max;
-  // A sequence has three continuation bytes at most; what is longer is no text.
+  // A sequence has at most three continuation bytes; anything longer is not UTF-8.
   for (int back = 0; back < 3 && end > 0; ++back) {
     if ((static_cast<unsigned char>(text[end]) & 0xC0U) != 0x80U) break;
     --end;

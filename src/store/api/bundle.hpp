@@ -67,7 +67,7 @@ struct BundleReport {
                                                  const Progress& progress = {});
 
 /// Reads all of a bundle and compares it with its sums. Needs no store.
-/// Fails: `not_found`; `invalid_argument` for a file that is no bundle; `unsupported` for a newer
+/// Fails: `not_found`; `invalid_argument` if the file is not a bundle; `unsupported` for a newer
 /// format; `corrupted` if it is torn or changed; `unavailable`.
 [[nodiscard]] Result<BundleReport> check_bundle(const std::string& path,
                                                 const Progress& progress = {});

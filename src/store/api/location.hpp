@@ -9,7 +9,7 @@
 namespace perdure {
 
 /// The location without its secrets: `postgres://ann:***@host/database`. Of one that cannot be read
-/// nothing is told but its first word: a password may be anywhere in it. A path is shown as it is,
+/// only the first word is shown: a password may be anywhere in it. A path is shown as it is,
 /// except what would be a password in it, if no file has that name.
 [[nodiscard]] std::string shown_location(const std::string& location);
 

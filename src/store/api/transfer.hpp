@@ -126,7 +126,7 @@ using Fact = std::variant<SessionFact, SegmentFact, PrunedFact, Entry, ReceiptFa
 /// In the order in which facts are handed over; each builds on those before it.
 enum class FactKind : std::uint8_t {
   session,     ///< By owner.
-  segment,     ///< By number: a parent before what goes on from it.
+  segment,     ///< By number: a parent before what continues it.
   pruned,      ///< By segment, then by position.
   entry,       ///< By owner, then by position; likewise all that follow.
   receipt,     ///< By number.

@@ -47,7 +47,7 @@ namespace bundle {
 
 namespace {
 
-// The line's end shows whether somebody's tool took the file for text.
+// The line's end shows whether a tool took the file for text.
 constexpr std::string_view magic = "perdure bundle\r\n";
 constexpr std::uint64_t bundle_format = 1;
 constexpr std::uint64_t number_bytes = 8;
@@ -299,7 +299,7 @@ class FactCheck {
 Result<void> check(const Fact& fact) { return std::visit(FactCheck(), fact); }
 
 // Slices must follow each other without a gap, from the first fact to the last, and a blob must come
-// before whoever names it. So nothing has to be remembered but the names of blobs.
+// before the facts that name it. So only the names of blobs have to be remembered.
 
 void note(BundleReport& report, const Fact& fact) {
   if (const auto* session = std::get_if<SessionFact>(&fact)) {

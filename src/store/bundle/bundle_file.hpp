@@ -22,7 +22,7 @@
 namespace perdure::bundle {
 
 enum class RecordKind : std::uint64_t {
-  blob = 1,   ///< Its bytes. Stands before the slice that names it first.
+  blob = 1,   ///< Its bytes. Precedes the first slice that names it.
   slice = 2,  ///< Facts (fact_codec.hpp).
   end = 3,    ///< How many sessions, facts and blobs there were. Nothing follows.
 };
@@ -54,7 +54,7 @@ class RecordWriter {
 
 class RecordReader {
  public:
-  /// Fails: `not_found`; `invalid_argument` for a file that is no bundle; `unsupported` for one of a
+  /// Fails: `not_found`; `invalid_argument` for a file that is not a bundle; `unsupported` for a
   /// newer format; `unavailable`.
   [[nodiscard]] static Result<RecordReader> open(const std::string& path);
 
@@ -87,8 +87,8 @@ class RecordReader {
 [[nodiscard]] std::unexpected<Error> damaged_bundle(const std::string& path, std::uint64_t position,
                                                     std::string_view what);
 
-// Whether facts from a file are such as a store could have given. Sums tell what was changed by
-// accident; whoever makes a file on purpose makes its sums too. What names a thing, and what would
+// Whether facts from a file are such as a store could have given. Sums detect accidental
+// changes; a forger computes the sums too. What names a thing, and what would
 // run into other sessions' numbers, is checked here; whether a session's facts belong together is
 // for the hash chain to say.
 
@@ -141,8 +141,8 @@ class BundleFacts {
 // Whether sessions that arrived follow from their own log: by the check of a session that every backend
 // shares (rules/session_check.hpp), over facts.
 
-/// Reads what was taken in, and not yet let in. Whoever made the bundle may have computed every sum
-/// anew: totals, versions, heads and ledger are compared with the entries themselves. False if
+/// Reads what has arrived and is not released yet. The bundle's author may have recomputed every
+/// sum: totals, versions, heads and ledger are compared with the entries themselves. False if
 /// `go_on` said to stop.
 /// Fails: `corrupted`, with the first contradiction.
 [[nodiscard]] Result<bool> check_arrival(Store& store, const Arrival& arrival,

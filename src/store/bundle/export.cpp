@@ -1,6 +1,6 @@
 // Nothing is locked: what the sessions are is read at the beginning and again at the end. If it is
-// the same, down to the revision of every row and to what was pruned, nobody wrote in between, and
-// all that was read is of one moment. If not, it is read anew, a few times.
+// the same, down to the revision of every row and to what was pruned, there were no writes between,
+// and all that was read is of one moment. If not, it is read again, a few times.
 //
 // Locking them would be simpler. But then a killed export would leave sessions that cannot run.
 
@@ -47,7 +47,7 @@ class Export {
             copy::FactStream(store.transfer(), source.source(),
                              {.kind = FactKind::receipt, .group = 0, .number = 0, .name = {}})) {}
 
-  // False if it was told to stop.
+  // False if it was asked to stop.
   Result<bool> write(const Progress& progress) {
     if (auto begun = writer_.begin(); !begun) return forward(begun);
     FactCursor next;

@@ -37,7 +37,7 @@ namespace {
 
 using bundle::BundleFacts;
 
-/// The original may go on, and what it did since nobody knows here.
+/// The original may continue, and what it did since is unknown here.
 void come_up_paused(Fact& fact) {
   auto* session = std::get_if<SessionFact>(&fact);
   if (session == nullptr || !session->row) return;
@@ -51,7 +51,7 @@ void come_up_paused(Fact& fact) {
                                 to_iso8601(row.updated_at));
 }
 
-// Programs obey what a session's metadata says, and whoever made the file wrote it. One that was set
+// Programs obey what a session's metadata says, and the file's author wrote it. One that was set
 // aside before stays as it is; what would not be sound any more, one level deeper, is left out.
 void set_metadata_aside(Fact& fact) {
   auto* session = std::get_if<SessionFact>(&fact);
@@ -93,7 +93,7 @@ Result<void> hold_alone(const Fact& fact, std::set<Digest>& held) {
               name);
 }
 
-// What a stranger says was done must not keep anybody here from doing it.
+// A stranger's claim that a call was made must not keep it from being made here.
 void disown_calls(Fact& fact) {
   if (auto* call = std::get_if<CallFact>(&fact)) rules::disown(call->call);
   if (auto* claim = std::get_if<ClaimFact>(&fact)) rules::disown(claim->call);
@@ -126,7 +126,7 @@ class Import {
          const Progress& progress)
       : store_(store), path_(path), options_(options), progress_(progress) {}
 
-  // Each of these is false if it was told to stop.
+  // Each of these returns false if it was asked to stop.
 
   Result<bool> check() {
     auto checked = check_bundle(path_, [this](const Step& step) {

@@ -7,7 +7,7 @@
 // 4. The target releases them.
 //
 // A death before 3 leaves sessions that run in the source, a death after 3 sessions that run nowhere
-// until the move is repeated. Whoever comes next asks the source about the attempt that it finds
+// until the move is repeated. The next mover asks the source about the attempt that it finds
 // in the target: an arrival that was marked is released, any other is discarded.
 //
 // An arrival must not be discarded while its mover may still mark it: the sessions would be gone. The
@@ -441,7 +441,7 @@ class Attempt {
   // the first error is the one to know.
   void discard() { static_cast<void>(ends_.to.transfer().discard(arrival_)); }
 
-  // False if it was told to stop.
+  // False if it was asked to stop.
   Result<bool> prepare() {
     auto copied = copy();
     if (!copied || !*copied) return copied;
@@ -488,7 +488,7 @@ class Attempt {
     return !progress_ || progress_(step_);
   }
 
-  // False if it was told to stop.
+  // False if it was asked to stop.
   Result<bool> copy() {
     for (FactCursor next; !next.is_end();) {
       auto slice = read(next);

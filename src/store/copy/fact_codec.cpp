@@ -2,7 +2,7 @@
 // length; what may be absent behind a 0 or a 1; enumerators as numbers. What a value is made of is
 // said by rules/fields.hpp.
 //
-// Facts of a slice are of one kind, so that kind stands once: as the place of its type in `Fact`,
+// Facts of a slice are of one kind, so it is written once: as the place of its type in `Fact`,
 // which must therefore not change.
 
 #include "copy/fact_codec.hpp"

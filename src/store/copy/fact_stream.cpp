@@ -139,7 +139,7 @@ Result<const Fact*> FactStream::next() {
 
 // Positions rise with a session's commits, so entries in their order are also in the order of the
 // commits that put them there. Of a commit that was pruned in part nothing can be said but that
-// the next one goes on from it; `check` does the same.
+// the next one continues from it; `check` does the same.
 
 Result<void> ChainCheck::add(const Fact& fact) {
   if (const auto* session = std::get_if<SessionFact>(&fact)) add_session(*session);

@@ -85,7 +85,7 @@ class FactStream {
 
 // Sessions on their way: against their hash chains, and against the source they come from.
 
-/// Is told of all facts of a move, in their order; reads the receipts itself, along with the entries.
+/// Receives all facts of a move, in order; reads the receipts itself, along with the entries.
 class ChainCheck {
  public:
   explicit ChainCheck(FactStream receipts) : receipts_(std::move(receipts)) {}
@@ -142,7 +142,7 @@ class Comparison {
   Comparison(FactStream source, Store& to, const Arrival& arrival);
 
   /// Compares fact by fact; asks `go_on` before each slice, with the facts seen so far. False if
-  /// it was told to stop.
+  /// it was asked to stop.
   /// Fails: `corrupted` where they differ.
   [[nodiscard]] Result<bool> run(const std::function<bool(std::uint64_t)>& go_on);
 

@@ -39,13 +39,13 @@ int apply(const Descriptor& file, int command, struct flock& lock) {
 
 Result<Descriptor> open_file(const std::string& path, mode_t rights) {
   int number = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, rights);
-  // Whoever may write the store must be able to lock it, whatever the umask takes away.
+  // All who may write the store must be able to lock it, whatever the umask takes away.
   if (number >= 0 && rights != private_rights) ::fchmod(number, rights);
   if (number < 0 && errno == EEXIST) {
     number = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, rights);
   }
   if (number >= 0) return Descriptor(number);
-  // Whoever can write to the folder could have us write to any file of ours.
+  // Others who can write to the folder could have us write to any file of ours.
   if (errno == ELOOP) {
     return fail(ErrorCode::unavailable,
                 fmt::format("{} is a link, and is not followed: remove it", path));

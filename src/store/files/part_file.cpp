@@ -45,7 +45,7 @@ Result<PartFile> PartFile::open_for(const std::string& path) {
 
 PartFile::~PartFile() {
   if (path_.empty()) return;
-  // What lies beside it SQLite leaves behind if the disk fails.
+  // SQLite leaves the files beside it behind if the disk fails.
   for (const char* end : {"", "-journal", "-wal", "-shm"}) ::unlink((path_ + end).c_str());
 }
 

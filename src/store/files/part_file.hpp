@@ -11,8 +11,8 @@
 
 namespace perdure::sqlite {
 
-/// Its name as a part goes with this. What a killed process leaves of one is nobody's to take: it may
-/// be all that is left of something, and what has such a name may be a file of somebody else.
+/// Its name as a part goes with this. What a killed process leaves of one is left alone: it may be
+/// all that is left of something, and a file of such a name may not be ours.
 class PartFile {
  public:
   /// An empty file of a name that no file had: `path`.part- and six characters of chance.

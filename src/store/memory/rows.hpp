@@ -23,7 +23,7 @@ namespace perdure::memory {
 /// Fails: `lease_lost`.
 [[nodiscard]] Result<void> require_live(const State& state, const WorkerId& worker, Uptime uptime);
 
-/// Who the grant names, as people see it; empty if it names nobody.
+/// The holder that the grant names, as people see it; empty if there is none.
 [[nodiscard]] std::optional<Holder> holder_of(const State& state, const Grant& grant,
                                               Uptime uptime);
 
@@ -45,7 +45,7 @@ SegmentId open_segment(State& state, Undo& undo, Segment segment, std::uint64_t 
 // Finding one's way through segments: from a point to a place, from a place to
 // the line that leads there.
 
-/// Where a line ends: its last segment, and its last position, which may lie in a
+/// Where a line ends: its last segment, and its last position, which may be in a
 /// segment before that one if nothing was added to it.
 struct Place {
   SegmentId segment = 0;

@@ -95,7 +95,7 @@ std::set<OwnerNumber> owners_of(const State& state, const std::set<SessionId>& s
   for (const SessionId& id : sessions) {
     const SessionTable& session = state.sessions.at(id);
     owners.insert(session.born);
-    // A session's first segment is the one that goes on from others.
+    // A session's first segment is the one that continues others.
     const SegmentTable* table = &state.segments.at(session.segments.front());
     while (table->segment.parent) {
       table = &state.segments.at(*table->segment.parent);

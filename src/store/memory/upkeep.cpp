@@ -201,7 +201,7 @@ std::optional<std::uint64_t> removed_parent(const State& state, const Segment& s
 }
 
 /// Points of the segment that stay: its kept versions, where other segments leave it,
-/// and the head if a session goes on there.
+/// and the head if a session continues there.
 std::set<Position> kept_points(const State& state, const SegmentTable& table) {
   std::set<Position> points;
   for (const SegmentTable& other : state.segments | std::views::values) {

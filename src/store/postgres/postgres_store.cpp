@@ -33,8 +33,8 @@
 
 namespace perdure::postgres {
 
-// The doctor: the server's settings, and the standbys it knows of. Which of them are synchronous only a
-// role that may read statistics is told; others go by the setting.
+// The doctor: the server's settings, and the standbys it knows of. Only a role that may read
+// statistics sees which of them are synchronous; others go by the setting.
 
 namespace {
 

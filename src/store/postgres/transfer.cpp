@@ -40,7 +40,7 @@
 namespace perdure::postgres {
 namespace {
 
-// Owners on this machine whose processes have ended: nobody has to wait for them.
+// Owners on this machine whose processes have ended: there is no need to wait for them.
 Result<std::vector<std::string>> find_ended_owners(Client& client) {
   return client.read([](Connection& db) -> Result<std::vector<std::string>> {
     Rows rows = db.query(
@@ -336,7 +336,7 @@ class FactObject : public rules::ColumnWriter<FactObject> {
   }
   using ColumnWriter::operator();
 
-  /// Null: it was erased or consumed, or is no fact that has one.
+  /// Null: it was erased or consumed, or this fact has none.
   [[nodiscard]] const Body* body() const { return body_; }
   [[nodiscard]] Json json() && { return Json(std::move(object_)); }
 
@@ -349,7 +349,7 @@ class FactObject : public rules::ColumnWriter<FactObject> {
 class SentFacts {
  public:
   explicit SentFacts(const FactSlice& slice) {
-    // The slice's cursor may stand before kinds of which there is nothing.
+    // The slice's cursor may point to a kind of which there is nothing.
     if (!slice.facts.empty()) {
       kind_ = static_cast<std::int64_t>(rules::kind_of(slice.facts.front()));
     }

@@ -15,7 +15,7 @@ namespace perdure::rules {
 /// What a call holds; empty for one that only claims its key.
 [[nodiscard]] std::optional<Digest> held_key(const Call& call);
 
-/// A call as a bundle brings it that nobody accepted: what was made, and its key, it only claims.
+/// A call from a bundle that was not accepted: what was made, and its key, it only claims.
 void disown(Call& call);
 /// By what stores keep a claim of a removed session: as a key that nothing can have.
 [[nodiscard]] Digest claim_key(const Digest& claimed);

@@ -1,7 +1,7 @@
 // The hash chain over a session's commits.
 //
 // chain(0) = H("perdure session" ‖ session id); chain(n) = H(chain(n-1) ‖ seal of
-// commit n ‖ the position it goes on from ‖ its first position). A seal covers the
+// commit n ‖ the position it continues from ‖ its first position). A seal covers the
 // batch id, the time, and of each entry everything but its body, which is covered
 // by the body's hash: erasing a body leaves the chain checkable. All fields are
 // length-prefixed or of fixed size, and all of them are stored.

@@ -46,7 +46,7 @@ Result<void> check_name_or_empty(std::string_view what, std::string_view text) {
 }
 
 /// A value that was cast from a number may be none that the type names. It would be kept, and
-/// mean something else to whoever reads it.
+/// mean something else to its readers.
 template <class Enum>
 Result<void> check_known(std::string_view what, Enum value, Enum last) {
   if (std::to_underlying(value) <= std::to_underlying(last)) return {};
@@ -74,7 +74,7 @@ Result<void> check_id(const Id<Tag>& id) {
   return refuse(fmt::format("the {} is empty", Tag::noun));
 }
 
-/// Core's rule for names, with the characters of `free` allowed wherever they stand.
+/// Core's rule for names, with the characters of `free` allowed anywhere.
 Result<void> check_text(std::string_view what, std::string text, std::size_t bytes_max,
                         std::string_view free) {
   if (text.empty()) return {};

@@ -44,8 +44,8 @@ struct Standing {
 [[nodiscard]] bool is_settled_end(Status status);
 /// Whether the batch intends or dispatches a call, or creates a session.
 [[nodiscard]] bool begins(const Batch& batch);
-/// A session that has ended, and is not reopened by the batch itself, begins nothing. What was begun
-/// before may still be recorded.
+/// A session that has ended, and is not reopened by the batch itself, begins nothing. What was
+/// started before may still be recorded.
 /// Fails: `conflict` if the batch begins something.
 [[nodiscard]] Result<void> check_begins(const Batch& batch, Status before);
 /// Why a batch may not complete a session, or let it fail: `call` has no outcome, the batch applied.

@@ -28,7 +28,7 @@ class Slices {
   /// How far the work has come; for the work to keep up to date.
   Step step{};
 
-  /// Repeats `work() -> Result<bool>` while it says that there is more to do, and until it is told
+  /// Repeats `work() -> Result<bool>` while it says that there is more to do, and until it is asked
   /// to stop. Fails: as `work`; as goes_on.
   template <class Work>
   [[nodiscard]] Result<void> run(Work work) {

@@ -126,7 +126,7 @@ Result<void> Families::check_complete(const std::set<SessionId>& leaving,
   return {};
 }
 
-// A slice is written in one transaction of the target: short, so that its own writers go on.
+// A slice is written in one transaction of the target: short, so that its own writers can continue.
 
 namespace {
 

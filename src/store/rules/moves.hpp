@@ -20,8 +20,8 @@
 
 namespace perdure::rules {
 
-/// By how much fences rise where a session begins anew elsewhere: more than any number of
-/// take-overs, so that whoever compares fences outside of the store sees the old ones as outdated.
+/// By how much fences rise where a session starts afresh elsewhere: more than any number of
+/// take-overs, so that those who compare fences outside the store see the old ones as outdated.
 inline constexpr Fence fence_jump = Fence{1} << 32U;
 
 /// Where a session was moved to; without a place if it is here.
@@ -32,7 +32,7 @@ struct Moved {
   bool operator==(const Moved&) const = default;
 };
 
-/// As it stands in a row: "moved", the incarnation, the place.
+/// As stored in a row: "moved", the incarnation, the place.
 [[nodiscard]] std::string to_text(const Moved& moved);
 /// Of a text that was damaged, all is the place: better moved to an unknown place than twice there.
 /// What an earlier version wrote of a move that it had not finished ("moving ...") is not moved.
@@ -65,7 +65,7 @@ struct OpenArrival {
 [[nodiscard]] std::unexpected<Error> not_marked();
 
 /// Which sessions belong together. Names are ids of sessions, also of removed ones, and
-/// numbers of removed sessions whose id nobody knows.
+/// numbers of removed sessions whose id is unknown.
 class Families {
  public:
   [[nodiscard]] static std::string name_of(OwnerNumber removed);

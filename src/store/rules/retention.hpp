@@ -1,7 +1,7 @@
 // What is forgotten, decided once for all backends and apart from any storage.
 //
 // An entry is seen from its own position on, until the next `replace` entry of its
-// channel in the same segment. It goes when no point that is kept lies in between.
+// channel in the same segment. It goes when no point that is kept is in between.
 // Its shadow, the points from which it would have been seen, goes with it: read from
 // there, the history would not be what it was. All other points read as before.
 
@@ -44,7 +44,7 @@ struct Shadow {
 [[nodiscard]] bool touch(const Shadow& a, const Shadow& b);
 [[nodiscard]] Shadow join(const Shadow& a, const Shadow& b);
 
-/// Intended, dispatched or in doubt: it can still go on.
+/// Intended, dispatched or in doubt: it can still continue.
 [[nodiscard]] bool is_open(CallState state);
 /// Whether the entry at `position` must stay for the call's sake.
 [[nodiscard]] bool needs(const Call& call, Position position);

@@ -291,7 +291,7 @@ class SessionCheck {
         add(Fault::order, left, left.first == left.last ? "is missing" : "are missing");
       }
     });
-    // Counted anew at the next version: a pruned stretch counts from its end on.
+    // Counting restarts at the next version: a pruned stretch counts from its end on.
     tally_.reset();
   }
 
@@ -533,7 +533,7 @@ std::vector<Stretch> without_pruned(const Stretch& stretch,
 }
 
 // Findings are listed up to a limit and counted beyond it: a large store may be
-// damaged in more places than anybody reads.
+// damaged in more places than anyone reads.
 
 void Findings::add(Damage damage) {
   ++report.found;

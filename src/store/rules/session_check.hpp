@@ -41,7 +41,7 @@ class Findings {
 
 // What the parts of one check share, whichever backend is checked.
 //
-// A part that meets rows it cannot read has found something; the others go on.
+// A part that meets rows it cannot read has found something; the others continue.
 
 class CheckRun {
  public:
@@ -79,9 +79,9 @@ class CheckRun {
 // and each position that a fork's line needs must be there, or have been pruned.
 
 struct SharedPart {
-  Stretch stretch{};  ///< Up to the last position that a fork goes on from.
+  Stretch stretch{};  ///< Up to the last position that a fork continues from.
   std::optional<SessionId>
-      heir{};  ///< A session that goes on from it; empty: only removed ones do.
+      heir{};  ///< A session that continues from it; empty: only removed ones do.
 };
 
 /// `rows` are those of the removed session.
@@ -155,8 +155,8 @@ template <class Rows>
   return stored;
 }
 
-/// session, num, first, the last position that a fork goes on from, the id of an heir. By the
-/// number of the removed session.
+/// session, num, first, the last position that a fork continues from, the id of an heir. By
+/// the number of the removed session.
 template <class Rows>
 [[nodiscard]] std::vector<std::pair<std::int64_t, SharedPart>> read_shared_parts(Rows rows) {
   std::vector<std::pair<std::int64_t, SharedPart>> parts;

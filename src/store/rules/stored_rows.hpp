@@ -2,7 +2,7 @@
 // in the same columns.
 //
 // `Rows` is a backend's own: integer(), number(), text(), string(), is_null(), digest() and time()
-// of a column of the row it stands on. Columns are read by number, in the order of `fields`.
+// of a column of the current row. Columns are read by number, in the order of `fields`.
 
 #pragma once
 

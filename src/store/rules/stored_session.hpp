@@ -26,7 +26,7 @@ struct Place {
   Position position = 0;
 };
 
-/// The part of a line that lies in one segment.
+/// The part of a line that is in one segment.
 struct Part {
   SegmentId segment = 0;
   std::int64_t session = 0;  ///< The number of the session that owns the segment, or owned it.
@@ -110,7 +110,7 @@ class StoredSession {
   /// segment.
   [[nodiscard]] virtual std::uint64_t count(RowKind kind, SegmentId segment) = 0;
   /// The totals of a line, from its entries and what was pruned of it; empty if one of
-  /// its entries is lost, so that nobody can tell.
+  /// its entries is lost, so that they are unknown.
   [[nodiscard]] virtual std::optional<Tally> count_tally(Place place) = 0;
   /// Whether a body that names a blob names one that is there.
   [[nodiscard]] virtual bool has_blob(const Body& body) = 0;

@@ -122,7 +122,7 @@ class SqliteStore final : public SqliteRoles {
                  .format = last_format(options.steps)}) {}
 
   // Closing, SQLite would write back what the WAL's index names. After a failed sync that may
-  // be gone; it is left to whoever opens the store next.
+  // be gone; it is left to the next to open the store.
   ~SqliteStore() override {
     if (is_ready_) writer_.finish();
     if (!lock_file_.failures().are_open() && writer_.gate().check()) return;

@@ -1,6 +1,6 @@
 // A store in one SQLite file.
 //
-// Beside the file `name` lie, while it is open, SQLite's `name-wal` and `name-shm`,
+// Beside the file `name` are, while it is open, SQLite's `name-wal` and `name-shm`,
 // and always `name-lock`, through which processes take turns (lock_file.hpp).
 //
 // Durability: WAL with synchronous=FULL: one sync per group of commits.

@@ -419,7 +419,7 @@ class RowWriter : public rules::ColumnWriter<RowWriter> {
   Result<void> known_;
 };
 
-/// Facts become rows. All but the row of the session itself stand where they will; nothing finds
+/// Facts become rows. All but the row of the session itself are put in place; nothing finds
 /// them without it.
 class FactTaker {
  public:
@@ -485,8 +485,8 @@ class FactTaker {
     return insert(fact, "INTO message", {"session_id"});
   }
 
-  // Whoever holds the key here already: it is held. A claim stays when its arrival is discarded:
-  // another one may rest on it.
+  // A key that is already held here stays as it is. A claim stays when its arrival is discarded:
+  // another one may depend on it.
   Result<void> operator()(const ClaimFact& fact) {
     const Call& call = fact.call;
     if (!call.key && !call.claimed) return unknown("a key of call", call.position);

@@ -31,7 +31,7 @@ constexpr std::size_t identifier_bytes_max = 63;
 constexpr std::size_t pool_max = 1'000;
 constexpr int partitions_max = 1'024;
 
-// A server that is gone without a word is noticed within a minute, not after two hours.
+// A server that vanishes silently is noticed within a minute, not after two hours.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 5> defaults = {{
     {"fallback_application_name", "perdure"},
     {"keepalives_idle", "20"},

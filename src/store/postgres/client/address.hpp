@@ -42,7 +42,7 @@ struct Address {
   Migrate migrate = Migrate::automatic;  ///< `migrate=auto|verify`.
   Duration connect_wait{5'000};          ///< `connect_timeout=` (seconds), for each host.
   /// Not of the location: how long a statement waits for a lock before the server refuses it, so that
-  /// its user can repeat it, and who shares its transaction can go on. Not behind a pooler.
+  /// its user can repeat it, and others in its transaction can continue. Not behind a pooler.
   Duration lock_wait{2'000};
 };
 

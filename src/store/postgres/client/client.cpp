@@ -33,7 +33,7 @@ namespace perdure::postgres {
 
 namespace {
 
-// A wait for a lock is cut into pieces: others of the same group go on after the first one.
+// A wait for a lock is cut into pieces: others of the same group continue after the first one.
 constexpr Duration lock_wait_min{100};
 constexpr Duration lock_wait_max{2'000};
 

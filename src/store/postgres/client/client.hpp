@@ -186,7 +186,7 @@ class Client {
     }
   }
 
-  /// Runs one statement that may be repeated, in a transaction of its own. It must also stand a
+  /// Runs one statement that may be repeated, in a transaction of its own. It must also tolerate a
   /// repetition that begins while the first one, whose connection was lost, still runs.
   /// Fails: what its function raises; `commit_unknown` if it may have happened and no answer came;
   /// `unavailable` if it surely did not.

@@ -41,7 +41,7 @@ constexpr int binary = 1;
 constexpr int nulls_max = 3;
 constexpr std::string_view written_schema = "perdure.";
 
-// $1 is the server's process by what libpq was told at the start, $2 is in milliseconds. Settings are
+// $1 is the server's process as libpq learned it at the start, $2 is in milliseconds. Settings are
 // made only where they stay with us, which is where both are the same. A backend that waits for a
 // lock notices only by the last one that its client is gone.
 constexpr std::string_view hello =
@@ -500,7 +500,7 @@ bool Connection::wait_for_notification(Duration wait) {
 }
 
 bool Connection::is_alive() {
-  // Whatever lies there is read until nothing does; at an end of file libpq says no.
+  // All pending input is read; at an end of file libpq reports a failure.
   while (is_usable() && poll_until(PQsocket(handle_.get()), POLLIN, Deadline(Duration(0)))) {
     if (PQconsumeInput(handle_.get()) == 0) is_usable_ = false;
     (void)PQisBusy(handle_.get());  // Makes libpq read its buffer, and so tell us of notices.

@@ -41,7 +41,7 @@ namespace perdure::postgres {
 [[nodiscard]] std::string in_schema(std::string_view sql, std::string_view schema);
 
 /// What a statement returned: all its rows, in memory, in binary form.
-/// Stands before its first row. Independent of the connection it came from; one thread at a time.
+/// Starts before its first row. Independent of the connection it came from; one thread at a time.
 /// Columns count from 0. A null reads as 0, false or empty; ask is_null() where that matters.
 class Rows {
  public:
@@ -75,7 +75,7 @@ class Rows {
   /// Of each row that is left, its first column.
   [[nodiscard]] std::vector<std::int64_t> integers();
 
-  /// All rows there are, wherever this stands.
+  /// The number of all rows, whichever is the current one.
   [[nodiscard]] std::size_t count() const {
     return static_cast<std::size_t>(PQntuples(result_.get()));
   }
@@ -210,10 +210,10 @@ class Connection {
 };
 
 // The connections of one store: at most so many, made when they are needed. Lent last in, first out:
-// those that are surplus lie at the front until they are closed.
+// those that are surplus stay at the front until they are closed.
 //
-// A connection that lay idle may have died meanwhile, by a restart of the server or a firewall. It
-// is looked at before it is lent, and a dead one is replaced without a word; what dies in use is
+// An idle connection may have died meanwhile, by a restart of the server or a firewall. It
+// is checked before it is lent, and a dead one is replaced silently; what dies in use is
 // its user's to repeat (error.hpp).
 
 /// Thread safety: any thread at any time. Who holds a loan must not ask for a second one: all

@@ -73,7 +73,7 @@ bool is_among(const auto& list, std::string_view sqlstate) {
 PgError::PgError(Kind kind, Words words, bool may_have_happened)
     : kind_(kind), may_have_happened_(may_have_happened), words_(std::move(words)) {}
 
-// A backend that is told to end may have committed just before.
+// A backend that is terminated may have committed just before.
 PgError::PgError(Words words) : PgError(Kind::refused, std::move(words), false) {
   may_have_happened_ = is_lost();
 }

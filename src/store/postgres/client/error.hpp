@@ -81,7 +81,7 @@ class PgError : public std::exception {
 /// One operation and its repetitions: when to try again, and what to say in the end.
 ///
 /// Every write of this backend may be repeated: it carries an id by which the server knows what it
-/// did already. So a lost reply is no news to the caller, as long as there is time. Only when that is
+/// did already. So a lost reply does not concern the caller while there is time. Only when that is
 /// over does it matter whether any attempt may have happened.
 class Attempts {
  public:
@@ -90,7 +90,7 @@ class Attempts {
   [[nodiscard]] const Deadline& deadline() const { return deadline_; }
 
   /// An attempt failed. Nothing: it is time for another one, after a short pause that was taken
-  /// here. Otherwise what the caller is to be told: `commit_unknown` if any attempt may have
+  /// here. Otherwise the error for the caller: `commit_unknown` if any attempt may have
   /// happened and none was answered.
   [[nodiscard]] std::optional<Error> after(const PgError& error);
 

@@ -137,7 +137,7 @@ void Params::append_record_to(std::string& array) const {
   }
 }
 
-// The server takes our word for the elements' type only where that is a built-in one.
+// The server accepts the elements' type from us only where that is a built-in one.
 std::string array_of_records(std::span<const Params> records) {
   std::string array;
   // Room at once: the bodies of a batch may be large.

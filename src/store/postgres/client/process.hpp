@@ -16,7 +16,7 @@ namespace perdure::postgres {
 /// "boot:namespace:", as the names of all processes begin that can be checked here.
 [[nodiscard]] std::string_view own_machine();
 
-/// Whether the process is known to have ended. False also where that cannot be told.
+/// Whether the process is known to have ended. False also where that cannot be determined.
 [[nodiscard]] bool has_ended(std::string_view process);
 
 }  // namespace perdure::postgres

@@ -33,9 +33,9 @@ constexpr Duration look_every_when_told = 1s;
 constexpr Duration look_every_untold = 100ms;
 /// How soon a thread that waits for the server notices that it is to stop.
 constexpr Duration wait_slice = 50ms;
-/// Writes of this long are told together.
+/// Writes of this long are announced together.
 constexpr Duration tell_every = 20ms;
-/// After this long a write that was not told counts all the same: its writer may have died.
+/// After this long an unannounced write counts all the same: its writer may have died.
 constexpr Duration tell_late = 1s;
 constexpr Duration longest_wait = 24h;
 /// LISTEN cuts a longer name off, and NOTIFY refuses it.
@@ -129,7 +129,7 @@ void Watcher::listen() {
       if (stopping_) return;
     }
     if (!connection) connection = connect();
-    // What came before it listened was not told.
+    // Writes before it listened were not announced to it.
     [[maybe_unused]] auto looked = look(false);
     while (doze(connection)) looked = look(false);
   }
@@ -185,7 +185,7 @@ void Watcher::tell() {
   }
 }
 
-// A hint: if it is lost, others look a little later. To ourselves it is no news.
+// A hint: if it is lost, others look a little later. Our own is not news to us.
 void Watcher::tell_server() {
   std::optional<std::string> name;
   if (notify_) name = channel();

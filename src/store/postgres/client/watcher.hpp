@@ -26,7 +26,7 @@ namespace perdure::postgres {
 
 class Watcher {
  public:
-  /// `client` must outlive this. `notify`: say and hear NOTIFY too.
+  /// `client` must outlive this. `notify`: send and receive NOTIFY too.
   Watcher(Client& client, bool notify) : client_(client), notify_(notify), hears_(notify) {}
   ~Watcher();
   Watcher(const Watcher&) = delete;
@@ -65,7 +65,7 @@ class Watcher {
 
   std::mutex looking_;  ///< One look at a time; taken before `mutex_`.
   Look last_{};
-  std::optional<Uptime> untold_since_{};  ///< Since when a write has begun that was not told.
+  std::optional<Uptime> untold_since_{};  ///< Since when there is an unannounced write.
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -52,7 +52,7 @@ struct Access {
     return write(call_of(function, params.count()), params);
   }
 
-  /// One repeatable statement, and word of it to those who wait.
+  /// Runs one repeatable statement, and notifies those who wait.
   Result<Rows> write(std::string_view sql, const Params& params) const {
     auto rows = client.write(sql, params);
     if (rows) watcher.note_write();

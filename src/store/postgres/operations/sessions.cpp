@@ -158,7 +158,7 @@ Result<SessionSummary> PostgresRoles::annotate(const SessionId& id, const Annota
 
 namespace {
 
-// Those of this machine whose processes ended without a word.
+// Those of this machine whose processes ended silently.
 Result<std::vector<std::int64_t>> find_gone(Client& client) {
   return client.read([](Connection& db) -> Result<std::vector<std::int64_t>> {
     const std::string machine(own_machine());
@@ -175,7 +175,7 @@ Result<std::vector<std::int64_t>> find_gone(Client& client) {
 
 }  // namespace
 
-// Best effort: where the server cannot be told, the workers' time passes.
+// Best effort: where the server cannot be reached, the workers' time runs out.
 void PostgresRoles::end_workers() {
   if (own_.empty()) return;
   std::vector<std::string_view> workers;

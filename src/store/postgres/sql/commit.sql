@@ -63,7 +63,7 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'PD005',
       MESSAGE = 'the session has no positions left: fork it';
   END IF;
-  -- What was begun before may still be recorded.
+  -- What was started before may still be recorded.
   IF b.begins AND coalesce(b.status, x.status) IN ('completed', 'failed', 'cancelled') THEN
     RAISE EXCEPTION USING ERRCODE = 'PD003', MESSAGE = format(
       'the session is %s: it begins no call and no child; reopen it first',

@@ -196,7 +196,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Opens a segment that goes on from a place, or a root.
+-- Opens a segment that continues from a place, or a root.
 CREATE FUNCTION perdure.open_segment(p_session bigint, p_first bigint, p_parent bigint,
                                      p_parent_position bigint) RETURNS bigint
 LANGUAGE sql AS $$

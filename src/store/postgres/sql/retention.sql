@@ -364,7 +364,7 @@ BEGIN
   RETURN v_gone > 0;
 END $$;
 
--- Drops the first entries of a segment that no other goes on from.
+-- Drops the first entries of a segment that no other continues from.
 CREATE FUNCTION perdure.drop_slice(p_session bigint, p_segment bigint, p_rows bigint, p_bytes bigint,
                                    OUT o_entries bigint, OUT o_bytes bigint)
 LANGUAGE sql AS $$
@@ -406,7 +406,7 @@ END $$;
 
 -- The next slice of what is left of a removed session. Youngest segments first: branches are
 -- younger than what they leave. What forks still need stays, trimmed to what they can see.
--- (o_segment, o_from) is where the next slice goes on; the first begins beyond all segments.
+-- (o_segment, o_from) is where the next slice continues; the first begins beyond all segments.
 -- o_parent is another session to be cleared.
 CREATE FUNCTION perdure.clear_slice(
   p_session bigint, p_segment bigint, p_from bigint, p_rows bigint, p_bytes bigint,

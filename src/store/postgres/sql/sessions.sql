@@ -31,7 +31,7 @@ BEGIN
         FROM perdure.hold(perdure.require_session(v_origin), (p_row ->> 'origin_kind')::bigint,
                           (p_row ->> 'origin_number')::bigint, 'PD001') h;
     END IF;
-    -- A fork goes on from there; any other session begins with nothing.
+    -- A fork continues from there; any other session begins with nothing.
     IF p_row ->> 'lineage' = 'fork' THEN
       v_head := v_position;
       v_parent := v_segment;

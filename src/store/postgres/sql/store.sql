@@ -61,7 +61,7 @@ BEGIN
   RETURN (SELECT value FROM perdure.meta WHERE key = 'incarnation') || ' ' || v_life;
 END $$;
 
--- Which store this is, by where it lies: the cluster, its timeline, the database, the table `meta`.
+-- Which store this is, by where it is: the cluster, its timeline, the database, the table `meta`.
 -- A dump that is restored makes new tables, wherever that is; a server that left its recovery is on
 -- a new timeline.
 CREATE FUNCTION perdure.this_server() RETURNS text
@@ -112,9 +112,9 @@ BEGIN
     WHERE status IN ('active', 'waiting');
 END $$;
 
--- Why the store that was at `p_known` and is at `p_here` must begin anew; null if it may go on. A
--- standby that was promoted may: it streamed from its primary, and knows that until it is
--- restarted. A server that got its log from an archive, or was told where to stop, is behind.
+-- Why the store that was at `p_known` and is at `p_here` must start afresh; null: it may continue.
+-- A standby that was promoted may: it streamed from its primary, and knows that until it is
+-- restarted. A server that got its log from an archive, or had a recovery target, is behind.
 CREATE FUNCTION perdure.find_restore(p_known text, p_here text) RETURNS text
 LANGUAGE plpgsql AS $$
 DECLARE

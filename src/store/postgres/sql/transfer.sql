@@ -79,7 +79,7 @@ BEGIN
     WHERE m.peer = p_peer AND m.side = 0;
 END $$;
 
--- While the table is locked nobody makes a session under one of the ids; who does later finds it in
+-- While the table is locked no session is made under one of the ids; later attempts find it in
 -- `arriving`.
 CREATE FUNCTION perdure.take_sessions(p_peer text, p_facts jsonb) RETURNS void
 LANGUAGE plpgsql AS $$
@@ -210,8 +210,8 @@ BEGIN
   END IF;
 END $$;
 
--- Whoever holds the key here already: it is held. A claim stays when its arrival is discarded: another
--- one may rest on it.
+-- A key that is already held here stays as it is. A claim stays when its arrival is discarded:
+-- another one may depend on it.
 CREATE FUNCTION perdure.take_claims(p_facts jsonb) RETURNS void
 LANGUAGE sql AS $$
   INSERT INTO perdure.claim

@@ -49,7 +49,7 @@ SELECT s.id AS session_id, c.version, perdure.shown_time(c.at) AS created_at,
        c.cost_micros / 1e6::float8 AS budget_spent_usd
 FROM perdure.checkpoint c JOIN perdure.session s ON s.num = c.session;
 
--- Arguments and results stand in the log, alone or as a block of a message.
+-- Arguments and results are in the log, alone or as a block of a message.
 CREATE VIEW perdure.tool_calls AS
 SELECT session_id,
        CASE provider_id WHEN '' THEN position::text ELSE provider_id END AS call_id,

@@ -1,6 +1,6 @@
 // Checking a store: one snapshot from beginning to end, in the only transaction that this backend opens
 // by itself: on a connection of its own, so that what is asked of the store meanwhile does not wait for
-// us. Commits go on beside it; only the old versions of their rows cannot be vacuumed before it is over.
+// us. Commits continue; only the old versions of their rows cannot be vacuumed before it is over.
 //
 // The pages of the files are the server's to check (data checksums, pg_amcheck): a page that it cannot
 // read is a finding here.

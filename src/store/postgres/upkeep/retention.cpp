@@ -33,7 +33,7 @@
 
 namespace perdure::postgres {
 
-// Names first, then entries: what a name keeps can only be told once it is gone.
+// Names first, then entries: what a name keeps is only known once it is gone.
 
 namespace {
 

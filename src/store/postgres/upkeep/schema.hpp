@@ -53,7 +53,7 @@ struct Opened {
 /// The SQL that makes a store, from sql/*.sql, with `perdure` for the schema, as embed_sql.cmake puts it
 /// into the program.
 struct Scripts {
-  /// The tables and types of the first format. `/*by session*/` stands where a table can be partitioned.
+  /// Tables and types of the first format. `/*by session*/` marks where a table can be partitioned.
   std::string_view tables;
   /// The functions and views of the format this build writes. Each begins with CREATE at the start of a
   /// line, and no two have the same name.

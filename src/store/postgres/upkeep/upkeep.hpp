@@ -1,4 +1,4 @@
-// The store's long work, as many short statements, so that the writes of others go on between.
+// The store's long work, as many short statements, so that others can write in between.
 
 #pragma once
 

@@ -152,7 +152,7 @@ void check_file(CheckRun& run) {
 
 // All pages are read through SQLite, in the check's own transaction; what comes from the main
 // file on the way is compared with its sum (summing_vfs.hpp). As long as the transaction lasts,
-// nobody writes a page that it reads from there: checkpoints stop short of what a reader
+// no page that it reads from there is written: checkpoints stop short of what a reader
 // needs. So this takes no turn, and needs no look at the WAL.
 
 constexpr std::uint64_t pages_between_progress = 4096;
@@ -161,7 +161,7 @@ class PageCheck {
  public:
   explicit PageCheck(CheckRun& run) : run_(run) {}
 
-  /// False if it was told to stop.
+  /// False if it was asked to stop.
   [[nodiscard]] bool read_all() {
     Rows rows = run_.db.query("SELECT data FROM sqlite_dbpage");
     for (; rows.next(); ++read_) {
@@ -206,7 +206,7 @@ class PageCheck {
   struct Place {
     std::uint32_t root = 0;      ///< 0 if it is in none.
     std::uint32_t leaf = 0;      ///< Itself, or the page with the row that it is a part of.
-    std::uint32_t overflow = 0;  ///< Where that row goes on; 0 if the page is none of a row's.
+    std::uint32_t overflow = 0;  ///< Where that row continues; 0 if the page is none of a row's.
   };
 
   // Up from page to page. A damaged map may lead anywhere, also in a circle.
@@ -228,7 +228,7 @@ class PageCheck {
     return {};
   }
 
-  // Whose entries the page holds; nobody's if it holds those of several sessions, or does not say.
+  // Whose entries the page holds; empty if it holds those of several sessions, or does not say.
   std::optional<SessionId> find_session(const Place& place) {
     const std::string bytes = pages_.read(place.leaf);
     const auto page = parse_page(bytes, pages_.layout().usable, false);
@@ -522,7 +522,7 @@ Digest hash_blob(Connection& db, std::int64_t number, std::uint64_t& size) {
 }
 
 // Goes from one key to the next: `next` selects the first one above a key, and `visit` returns the
-// one to go on from. In a damaged page keys may be in any order, and this have no end.
+// one to continue from. In a damaged page keys may be in any order, and this have no end.
 template <class Visit>
 void skip_through(CheckRun& run, std::string_view next, std::int64_t above, Visit visit) {
   while (run.go_on()) {
@@ -645,12 +645,12 @@ void check_rest(CheckRun& run) {
   run.guard({}, "the ledger's keys", [&] { check_keys(run); });
 }
 
-// One read transaction from beginning to end: commits go on beside it, but the WAL
-// cannot be begun anew before it is over.
+// One read transaction from beginning to end: commits continue meanwhile, but the
+// WAL cannot be restarted before it is over.
 
 Result<CheckReport> check_store(Access access, const std::optional<Timestamp>& wal_lost_at,
                                 const Progress& progress) {
-  // Apart: of a page that is in memory already nobody sees what the file has.
+  // Apart: a page that is in memory already would not be read from the file.
   return access.readers.read_apart([&](Connection& db) -> Result<CheckReport> {
     CheckRun run(db, progress);
     const auto sessions = readable_sessions(db);

@@ -50,7 +50,7 @@ void check_session(CheckRun& run, std::int64_t number);
 void check_rest(CheckRun& run);
 
 /// The totals of a line, from its entries and what was pruned of it; empty if one of
-/// its entries is lost, so that nobody can tell.
+/// its entries is lost, so that they are unknown.
 [[nodiscard]] std::optional<Tally> count_tally(Connection& db, Place place);
 
 }  // namespace perdure::sqlite

@@ -184,7 +184,7 @@ BlobReader::BlobReader(Connection& db, std::int64_t number) : db_(db) {
   sqlite3_blob* opened = nullptr;
   const int code = sqlite3_blob_open(db.handle(), "main", "blob", "bytes", number, 0, &opened);
   blob_.reset(opened);
-  // What is no blob any more is as damaged as one that cannot be read.
+  // What is not a blob any more is as damaged as one that cannot be read.
   if (code == SQLITE_ERROR) throw SqliteError(SQLITE_CORRUPT, sqlite3_errmsg(db.handle()));
   if (code != SQLITE_OK) throw error_of(db.handle(), code);
 }

@@ -63,7 +63,7 @@ auto unless_damaged(Work work) -> std::optional<decltype(work())> {
   }
 }
 
-/// What just failed there, in the words of whoever has to mend it.
+/// What just failed there, in words for the person who has to fix it.
 [[nodiscard]] SqliteError error_of(sqlite3* db, int code);
 
 /// Bytes to be bound as a BLOB instead of TEXT.

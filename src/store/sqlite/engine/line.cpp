@@ -18,7 +18,7 @@
 
 namespace perdure::sqlite {
 
-// A scan that failed goes on at the next key that can be read, so that a damaged page
+// A scan that failed continues at the next key that can be read, so that a damaged page
 // costs as many probes as it had rows, not as many as the table has.
 
 namespace {

@@ -53,12 +53,12 @@ inline constexpr std::string_view select_segment =
 /// those that were pruned.
 [[nodiscard]] Tally tally_at(Connection& db, Place place);
 
-/// Opens a segment that goes on from `parent`, or a root.
+/// Opens a segment that continues from `parent`, or a root.
 [[nodiscard]] SegmentId open_segment(Connection& db, std::int64_t session, Position first,
                                      std::optional<Place> parent);
 
 // Which points of a segment stay: kept versions, where other segments leave it, and
-// the head if a session goes on there.
+// the head if a session continues there.
 
 /// A segment, and the number of the session it belongs to, or belonged to.
 struct OwnedSegment {
@@ -77,7 +77,7 @@ struct OwnedSegment {
 
 // Reading past damage: what is in a table when a plain scan of it fails.
 //
-// SQLite ends a scan at the first page it cannot read. What lies behind that page is
+// SQLite ends a scan at the first page it cannot read. What is behind that page is
 // found by asking for keys one at a time, which is slow, and only done then.
 
 using rules::EntryVisitor;

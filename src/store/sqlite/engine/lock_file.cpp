@@ -67,7 +67,7 @@ std::uint64_t sum_of(const char* bytes, std::size_t count) {
 
 // The first eight bytes are a line for people; the counts of failed syncs follow it, then
 // the record of the WAL. They live in the kernel's cache, which all processes of the
-// machine share: a machine that dies has no writers to be told.
+// machine share: a machine that dies has no writers to warn.
 //
 // Both are read at once: every turn begins with the counts, and a commit ends it with the
 // record, so that neither costs a call to the kernel of its own.
@@ -82,9 +82,9 @@ void write_at(const Descriptor& file, const void* bytes, std::size_t count, off_
   [[maybe_unused]] const auto written = ::pwrite(file.get(), bytes, count, offset);
 }
 
-// The kernel gives a lock to whoever asks first after a release. So a second byte is the door: who
-// waits for the turn holds it, and who had the turn just now cannot pass. 0, or the kernel's error
-// number; the door stays locked if only the turn is not free.
+// The kernel gives a lock to the first to ask after a release. So a second byte is the door: those
+// who wait for the turn hold it, and the last to have the turn cannot pass. 0, or the kernel's
+// error number; the door stays locked if only the turn is not free.
 int try_turn(const Descriptor& file) {
   if (const int failure = lock_byte(file, door_byte, LockWait::no); failure != 0) return failure;
   const int failure = lock_byte(file, turn_byte, LockWait::no);

@@ -31,7 +31,7 @@ struct PageMark {
   bool operator==(const PageMark&) const = default;
 };
 
-/// As it lies in the file.
+/// As stored in the file.
 struct WalRecord {
   std::array<std::uint32_t, 2> salts{};  ///< Of the WAL that holds the frames.
   std::uint32_t frames = 0;              ///< Acknowledged; 0: nothing is claimed.
@@ -81,7 +81,7 @@ class LockFile {
   void end_turn();
 
   /// Shows others that worker `number` lives, until `drop_worker` or the end of this object. False:
-  /// somebody else shows that. Fails: `unavailable`.
+  /// another LockFile shows that. Fails: `unavailable`.
   [[nodiscard]] Result<bool> hold_worker(std::int64_t number);
   void drop_worker(std::int64_t number);
   /// Whether a LockFile other than this one holds the worker.

@@ -57,7 +57,7 @@ class PageReader {
   [[nodiscard]] MapEntry about(std::uint32_t page);
 
   /// The one kind of page without a sum in a sound file: it was free before it was ever
-  /// written, and those behind it made the file grow over it. It reads as zeros, and nobody
+  /// written, and those behind it made the file grow over it. It reads as zeros, and nothing
   /// reads it.
   [[nodiscard]] bool was_never_written(std::uint32_t page);
 
@@ -96,7 +96,7 @@ struct PageCells {
 };
 
 /// `usable`: how many bytes of it hold cells; those behind are not SQLite's. `is_first`: the file's
-/// header comes before the page's. Empty if it is no page of a tree. The result points into `page`.
+/// header comes before the page's. Empty if it is not a tree page. The result points into `page`.
 [[nodiscard]] std::optional<PageCells> parse_page(std::string_view page, std::size_t usable,
                                                   bool is_first);
 

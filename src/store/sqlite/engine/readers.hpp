@@ -91,8 +91,8 @@ class Readers {
   std::vector<std::unique_ptr<Connection>> idle_;
 };
 
-// Notices that the store changed, whoever changed it: who waits looks again every few moments,
-// which costs less than what would tell it.
+// Notices that the store changed, no matter who changed it: waiters look again every few moments,
+// which costs less than being notified.
 
 class Watcher {
  public:

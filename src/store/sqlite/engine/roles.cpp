@@ -77,7 +77,7 @@ Position last_known(Connection& db, const Part& part, const Stretch& stretch) {
 }
 
 // Reads all of the stretch, and puts a damaged entry where one must have been. Which channel a
-// lost entry was on nobody knows, so it is shown in all of them.
+// lost entry was on is unknown, so it is shown in all of them.
 void read_damaged(Connection& db, const Part& part, const LogQuery& query,
                   std::vector<Entry>& entries) {
   auto stretch = *stretch_of(part, query);
@@ -136,7 +136,7 @@ void read_rows(Connection& db, const Stretch& stretch, const LogQuery& query,
                               "('', ?3)) ORDER BY id DESC LIMIT ?"),
                entry_key(stretch.segment, stretch.first), entry_key(stretch.segment, stretch.last),
                query.channel, query.limit - entries.size());
-  // A page of all channels has as many entries as positions; of one channel, nobody knows.
+  // A page of all channels has as many entries as positions; of one channel, that is unknown.
   if (query.channel.empty()) {
     const std::size_t more = std::min<Position>(stretch.last - stretch.first + 1, query.limit);
     entries.reserve(std::min(entries.size() + more, query.limit));

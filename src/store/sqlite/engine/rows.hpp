@@ -39,7 +39,7 @@ inline constexpr std::string_view select_session =
     "s.tokens_in, s.tokens_out, s.cost_micros, s.attention, s.restored, s.revision, s.created_at, "
     "s.updated_at, w.num, w.id, w.host, w.pid, w.boot, w.until, s.fence, s.owned_since, s.moved "
     "FROM session s LEFT JOIN worker w ON w.num = s.owner ";
-/// The same columns without the worker, as if nobody owned it; not yet a whole statement.
+/// The same columns without the worker, as if it had no owner; not yet a whole statement.
 inline constexpr std::string_view select_session_columns =
     "SELECT id, title, opening, tags, metadata, status, wait_reason, wake_at, parent, "
     "parent_position, lineage, head, next, version, turns, steps, tokens_in, tokens_out, "
@@ -63,7 +63,7 @@ inline constexpr std::string_view select_call =
     "c.who, c.why, c.claimed FROM call c JOIN session s ON s.num = c.session ";
 
 /// The same, also of a call whose session has no row. Such a session is being removed or has not
-/// yet arrived (select_claim), or its row is damaged: then whoever needs the call must not pass it over.
+/// yet arrived (select_claim), or its row is damaged: then readers that need it must not skip it.
 inline constexpr std::string_view select_listed_call =
     "SELECT s.id, c.position, c.args, c.result, c.tool, c.provider_id, c.effect, c.key, c.state, "
     "c.attempts, c.failures, c.fence, c.intended_at, c.dispatched_at, c.deadline, c.settled_at, "

@@ -19,7 +19,7 @@ namespace perdure::sqlite {
 // The tables of a store. Until a release is published they are changed in place; what a release
 // wrote is never changed again, but by a step to the next format (schema.hpp).
 //
-// Everything of one session lies together: its entries under (segment, position)
+// Everything of one session is stored together: its entries under (segment, position)
 // packed into the rowid, so that they need no index and a read is one range scan;
 // receipts, checkpoints and calls under the session's number. Rows that grow with
 // the history hold nothing but what they add.
@@ -36,14 +36,14 @@ namespace perdure::sqlite {
 // row for each run of positions from which they would have been seen, first <= p <
 // upto: how many they were, and what they added to the totals.
 // `claim`: the keys that calls of removed sessions still hold.
-// `claimed`: the key that a call of a bundle says it holds, while nobody accepted that; `call.key` is
-// NULL then, and `claim.key` a key that nothing has (rules::claim_key).
+// `claimed`: the key that a call of a bundle says it holds, while that is not accepted; `call.key`
+// is NULL then, and `claim.key` a key that nothing has (rules::claim_key).
 // `garbage`: sessions that are removed, and whose rows are not all gone yet; the id is
 // for those of their calls that hold a key and are not yet claims.
 // `staged`: when a blob was put again; its own row would have to be written as a whole.
 // `call_result_before`: almost always empty. A result older than its call is the only one that a
 // fork can share with others.
-// `session.restored`: came out of a backup, and nobody has looked at it since.
+// `session.restored`: came out of a backup, and has not been looked at since.
 //
 // What moves between stores have to remember (transfer.hpp):
 // `session.moved`: where it was moved to (rules/moves.hpp); NULL if it is here.
@@ -52,7 +52,7 @@ namespace perdure::sqlite {
 // `since` is 1 there. Stores go by their incarnation.
 // `transit`: what belongs to an arrival, also removed sessions whose segments come along. `origin` is
 // its number in the source. (Rows of side 0 are of an earlier version.)
-// `arriving`: the rows of sessions that are not here yet, as they will stand in `session`; their
+// `arriving`: the rows of sessions that are not here yet, as they will be in `session`; their
 // other rows are in place. Each owner that arrives has a row in `garbage`, without an id, until
 // it is released: whatever becomes of the move, nothing is left behind. `origin_segment` is the
 // active one, as the source numbers it.
@@ -313,7 +313,7 @@ void make_tables(Connection& connection, IdSource& ids) {
       mint<rules::StoreTag>(ids).text());
 }
 
-// The views of a store: read by people, never by the store itself. They are made anew
+// The views of a store: read by people, never by the store itself. They are recreated
 // whenever the format changes.
 
 // For a person with the plain sqlite3 shell: the log in words, and the three tables

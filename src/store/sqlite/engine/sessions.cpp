@@ -51,7 +51,7 @@ std::optional<SessionSummary> find(Connection& db, const Workers& workers, std::
 }
 
 // Nothing if the row cannot be read: it must not hide the others. If one that was met in a list is
-// not there, or is nobody's, the page it was on is damaged.
+// not there, or has no id, the page it was on is damaged.
 std::optional<SessionSummary> find_readable(Connection& db, const Workers& workers,
                                             std::int64_t number) {
   auto session = unless_damaged([&] { return find(db, workers, number); }).value_or(std::nullopt);
@@ -272,11 +272,11 @@ Result<SessionSummary> SqliteRoles::annotate(const SessionId& id, const Annotati
 // Ownership over SQLite: one file, one kernel, so uptime and boot id judge leases.
 //
 // Renewals need not reach the disk: if the machine dies, so do its workers. Grants
-// do, because their fences are shown to the outside; unless the caller shows it to nobody.
+// do, because their fences are shown to the outside; unless the caller never shows them.
 
 namespace {
 
-// What has to be known of a session or a resource before it is granted to somebody.
+// What has to be known of a session or a resource before it is granted.
 struct Grip {
   Fence fence = 0;
   std::optional<Holder> holder;
@@ -338,8 +338,8 @@ void forget_the_gone(Connection& db, const Workers& workers) {
   for (const std::int64_t number : gone) db.run("DELETE FROM worker WHERE num = ?", number);
 }
 
-// A number that was given before and not kept is given again. Whoever was to have it was killed in
-// between, and the kernel may still be about to drop its lock: that one is left out.
+// A number that was given before and not kept is given again. The process that took it was killed
+// in between, and the kernel may still be about to drop its lock: that number is skipped.
 Result<std::int64_t> take_number(Connection& db, Workers& workers) {
   constexpr int numbers_max = 1000;
   for (int i = 0; i < numbers_max; ++i) {
@@ -367,7 +367,7 @@ Result<std::int64_t> require_live_worker(Connection& db, const Workers& workers,
               id.text());
 }
 
-// The lock is taken before anybody can see the row, so that nobody takes the worker for dead.
+// The lock is taken before the row can be seen, so that the worker is not taken for dead.
 Result<void> SqliteRoles::enroll(const NewWorker& worker) {
   if (auto checked = rules::check(worker); !checked) return checked;
   std::int64_t number = 0;

@@ -1,4 +1,4 @@
-// Long work as many short transactions, so that the writes of others go on between.
+// Long work as many short transactions, so that others can write in between.
 
 #pragma once
 

@@ -107,10 +107,10 @@ int LogRoom::write(sqlite3_file& log, const void* data, int size, sqlite3_int64 
 // that SQLite sees what the file below can do, and no more.
 //
 // Pages are always written whole: by a checkpoint, by a transaction without a WAL, by the
-// rollback of one. The copy with the sum lies on the stack: a write cannot fail for want of
+// rollback of one. The copy with the sum is on the stack: a write cannot fail for want of
 // memory here.
 
-/// An open main file or write-ahead log, in memory of SQLite's; the one below lies behind it.
+/// An open main file or write-ahead log, in memory of SQLite's; the one below is behind it.
 struct SummingVfs::File {
   sqlite3_file base{};
   SummingVfs* vfs = nullptr;

@@ -24,7 +24,7 @@ namespace perdure::sqlite {
 // the WAL have sums of SQLite's own. Files without room for them, as earlier builds made
 // them, stay as they are.
 //
-// The sum is SQLite's own for WAL frames, begun with the page's number: two running sums of
+// The sum is SQLite's own for WAL frames, started with the page's number: two running sums of
 // 32 bits, each fed from the other. One step can be undone from the other's result, so a
 // change within one word, a page of zeros, and a page in another's place are always found;
 // anything else but for one case in 2^64.
@@ -35,7 +35,7 @@ inline constexpr std::uint32_t sum_bytes = 8;
 
 using PageSum = std::array<char, sum_bytes>;
 
-/// `page` is `summed_page_bytes` long; what stands in its last 8 bytes does not count.
+/// `page` is `summed_page_bytes` long; its last 8 bytes do not count.
 /// Pages are numbered from 1.
 [[nodiscard]] PageSum sum_of_page(std::string_view page, std::uint32_t number);
 
@@ -55,17 +55,17 @@ inline constexpr std::size_t layout_bytes = 24;
 //
 // SQLite stops reading a log at the first frame that does not belong to it; zeros do not.
 
-/// Of one open log. It lies in memory of SQLite's, which is never destroyed.
+/// Of one open log. It is in memory of SQLite's, which is never destroyed.
 class LogRoom {
  public:
   /// Writes to `log`, and zeros behind what was written if the log ended there: as much again as
   /// the log is long, from 64 KiB up to 1 MiB. Where zeros cannot be written there are none: that
-  /// is no failure. Returns a result code of SQLite's. Whoever writes has the only right to, so
-  /// nobody else's frames are behind the end.
+  /// is not a failure. Returns a result code of SQLite's. The caller is the only writer, so no
+  /// other frames are behind the end.
   int write(sqlite3_file& log, const void* data, int size, sqlite3_int64 offset);
 
  private:
-  sqlite3_int64 length_ = 0;  // The log is this long at least, unless somebody cut it.
+  sqlite3_int64 length_ = 0;  // The log is this long at least, unless it was cut.
 };
 
 // Between SQLite and the files: puts sums into the pages of a main file as they are written,
@@ -75,9 +75,9 @@ class LogRoom {
 //
 // Reading does not look at sums. A store with a damaged page must stay as readable as it
 // can: entries have hashes, and one flipped byte in a title is no reason to refuse a page of
-// sessions. Only who asks is told: `check`, which sees here exactly the pages that a reader
+// sessions. Only `check` asks for mismatches: it sees here exactly the pages that a reader
 // gets from the main file. A page that a crash left half-written there, and whose good copy
-// is in the WAL, SQLite does not read from the main file, and so it is no finding.
+// is in the WAL, SQLite does not read from the main file, and so it is not a finding.
 //
 // One for each connection, registered with SQLite under a name of its own and gone with it:
 // what it knows is about that one main file, and the VFS below need not live for ever.

@@ -193,7 +193,7 @@ bool Acknowledged::are_missing(Needs needs) {
 
 void Acknowledged::note(std::uint32_t frames, bool synced) {
   const auto index = read_wal_index(connection_);
-  // Another program wrote meanwhile: what of it is synced nobody knows.
+  // Another program wrote meanwhile: how much of it is synced is unknown.
   if (!index || index->frames != frames) return;
   const WalRecord last = lock_file_.last_record();
   const bool goes_on = last.frames > 0 && last.salts == index->salts && last.boot == boot_;
@@ -278,7 +278,7 @@ Result<void> Gate::check() {
   return {};
 }
 
-// An empty one was made by somebody who opened the store since; who writes has their turn.
+// An empty one was made by a later opener of the store; only the holder of the turn writes.
 bool Gate::has_log_in_hand() const {
   std::error_code none;
   const bool is_elsewhere = std::filesystem::file_size(log_path_, none) > 0 && !none;
@@ -309,8 +309,8 @@ Gate::Identity Gate::identity_of(const std::string& path) {
 // lone caller two switches, which is a fifth of a commit here.
 //
 // What a death does: before COMMIT nothing happened; after it, all that was
-// accepted did, whether or not anybody was told. A failed COMMIT may be either
-// (its frames may lie in the WAL, whole), so it is reported as unknown; a failed
+// accepted did, whether or not a caller was answered. A failed COMMIT may be either
+// (its frames may be in the WAL, whole), so it is reported as unknown; a failed
 // sync also closes the store, because the kernel may have dropped the pages that
 // it could not write and will not say so again.
 
@@ -319,7 +319,7 @@ namespace {
 // Large enough to share the cost of writing the file, small enough that the WAL is
 // soon overwritten in place, which syncs faster than a file that grows.
 constexpr int checkpoint_pages = 500;
-// Readers that always overlap keep the WAL from being begun anew; from here on the
+// Readers that always overlap keep the WAL from being restarted; from here on the
 // writer waits for them, a little each time.
 constexpr int wal_pages_max = 16 * checkpoint_pages;
 constexpr int readers_wait_ms = 50;
@@ -441,8 +441,8 @@ bool Writer::apply_all(const Group& group) {
   const bool shared = group.size() > 1;
   for (Request* request : group) {
     apply_one(*request, shared);
-    // Some errors, a full disk among them, end the whole transaction: then nobody's
-    // writes are there, also not those applied before.
+    // Some errors, a full disk among them, end the whole transaction: then no
+    // writes are there, not even those applied before.
     if (connection_.is_idle()) {
       reject_all(group,
                  request->failed.value_or(Error{ErrorCode::unavailable, "undone by SQLite", {}}));
@@ -480,7 +480,7 @@ void Writer::close_after(const SqliteError& error) {
   if (error.is_failed_sync()) gate_.close_for_all();
 }
 
-// Whoever came while the leader waited would wait as long for the same process.
+// Requests that came while the leader waited would wait as long for the same process.
 void Writer::reject_waiting(const Error& error) {
   Group late;
   {
@@ -533,7 +533,7 @@ bool Writer::write_back(int mode) {
   return complete;
 }
 
-// Closing, SQLite writes back and deletes the WAL if nobody else has the file open; then the
+// Closing, SQLite writes back and deletes the WAL if no one else has the file open; then the
 // frames of the record are gone. Where this does not come to it the marks tell (Acknowledged).
 void Writer::finish() noexcept try {
   if (!lock_file_.take_turn(Duration{0})) return;
@@ -552,7 +552,7 @@ Result<bool> Writer::empty_wal() {
   return request.emptied;
 }
 
-// Before anybody is answered: whoever asked for it rests on it.
+// Before any request is answered: those that asked for it depend on it.
 void Writer::empty_wal_for(const Group& group) {
   const auto wants = [](const Request* r) { return r->empties_wal && r->accepted; };
   if (std::ranges::none_of(group, wants)) return;

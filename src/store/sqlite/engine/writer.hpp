@@ -27,7 +27,7 @@ namespace perdure::sqlite {
 
 /// What SQLite says of the WAL.
 struct WalIndex {
-  std::array<std::uint32_t, 2> salts{};  ///< Others whenever the WAL is begun anew.
+  std::array<std::uint32_t, 2> salts{};  ///< New ones whenever the WAL is restarted.
   std::uint32_t frames = 0;              ///< Up to and with the last commit.
   std::uint32_t written_back = 0;        ///< So many of them are in the main file.
   std::uint32_t page_size = 0;
@@ -39,18 +39,18 @@ struct WalIndex {
 /// Nothing if it cannot be read, or is just being changed. To be asked in one's turn.
 [[nodiscard]] std::optional<WalIndex> read_wal_index(Connection& connection) noexcept;
 
-/// Clears the two copies of the header of its index; whoever reads next builds the index anew. To
+/// Clears the two copies of the header of its index; the next reader rebuilds the index. To
 /// be done in one's turn.
 void forget_wal_index(Connection& connection);
 
 // Keeps the record of acknowledged frames (lock_file.hpp), and says at opening whether
 // they are still there. SQLite takes a WAL that was deleted, cut or damaged for the end of
-// what was written, and goes on from an earlier state without a word.
+// what was written, and silently continues from an earlier state.
 //
 // Frames stop being needed when all were written back to the main file and synced there;
-// then the record is cleared, always after the fact. A WAL that was written back and begun
-// anew or deleted before that (a process killed in between, another program, a power cut
-// that took the record back) is told from a lost one by the main file itself: pages that
+// then the record is cleared, always after the fact. A WAL that was written back and
+// restarted or deleted before that (a process killed in between, another program, a power cut
+// that took the record back) is distinguished from a lost one by the main file itself: pages that
 // the frames were to change (`WalRecord::before`) are no longer what they were.
 //
 // All of it in one's turn. None of it fails: a record that cannot be kept claims less.
@@ -68,13 +68,13 @@ class Acknowledged {
   /// a failed sync only those that were synced must.
   [[nodiscard]] bool are_missing(Needs needs);
 
-  /// After COMMIT made the WAL `frames` long, before anybody is told.
+  /// After COMMIT made the WAL `frames` long, before any caller is answered.
   void note(std::uint32_t frames, bool synced);
 
   /// Whether there are frames that are not known to be in the main file.
   [[nodiscard]] bool has_claims() const { return lock_file_.read_record().frames > 0; }
 
-  /// Around every checkpoint, whoever asked for it.
+  /// Around every checkpoint, no matter who asked for it.
   void begin_write_back();
   void end_write_back(bool complete);
 
@@ -110,17 +110,17 @@ class Gate {
   /// Fails: `closed`, or `corrupted`. Before `open` only what `close` said counts.
   [[nodiscard]] Result<void> check();
 
-  /// Whether it closed because the log has lost its name, and nothing else has: whoever had the log
-  /// open still has all of it, and nobody has begun another. In one's turn.
+  /// Whether it closed because the log has lost its name, and nothing else has: those who had the
+  /// log open still have all of it, and no other has been started. In one's turn.
   [[nodiscard]] bool has_log_in_hand() const;
 
   /// Syncs that had failed when it was opened.
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
 
-  /// A sync failed: nobody who has the store open now may write.
+  /// A sync failed: no process that has the store open now may write.
   void close_for_all();
   void close(std::string why);
-  /// Reading may go on; what is written to a damaged store may damage the rest.
+  /// Reading may continue; what is written to a damaged store may damage the rest.
   void close_as_damaged(std::string why);
 
  private:
@@ -141,14 +141,14 @@ class Gate {
 
 // Group commit.
 //
-// Whoever has something to write queues it. The first in the queue becomes the
+// Each caller queues what it has to write. The first in the queue becomes the
 // leader: it takes all that waits, applies it in one transaction with one sync,
 // and answers everybody after COMMIT, never before. So a lone caller commits at
 // once on its own thread, and n waiting callers share one sync. Processes on the
 // same file take turns by the lock file.
 //
 // Each request of a group runs in a savepoint of its own: one that fails leaves no
-// trace, and the others go on.
+// trace, and the others continue.
 
 class Writer {
  public:
@@ -178,11 +178,11 @@ class Writer {
     return *std::move(result);
   }
 
-  /// Writes the WAL back into the file and cuts it to nothing. False if somebody still
+  /// Writes the WAL back into the file and cuts it to nothing. False if others still
   /// read from it after a short wait.
   [[nodiscard]] Result<bool> empty_wal();
 
-  /// For the end, when nobody writes any more: writes back what it can, if it is nobody's turn.
+  /// For the end, when there are no more writes: writes back what it can, if the turn is free.
   void finish() noexcept;
 
   /// True if all of the WAL is now in the main file, and synced. In one's turn.

@@ -36,7 +36,7 @@
 
 namespace perdure::sqlite {
 
-// A log that is empty says nothing, and is nobody's.
+// A log that is empty says nothing, and belongs to no store.
 
 Result<void> check_new_place(const std::string& path) {
   std::error_code unknown;
@@ -60,7 +60,7 @@ Result<void> check_new_place(const std::string& path) {
 // once, so that the disk never has much of it to write while a commit waits for its
 // own sync.
 //
-// Killed in the middle it leaves its part (part_file.hpp), which is in nobody's way.
+// Killed in the middle it leaves its part (part_file.hpp), which does no harm.
 
 namespace {
 
@@ -70,7 +70,7 @@ struct BackupCloser {
   void operator()(sqlite3_backup* backup) const { sqlite3_backup_finish(backup); }
 };
 
-// False if it was told to stop.
+// False if it was asked to stop.
 Result<bool> copy(Connection& from, Connection& to, const PartFile& part,
                   const Progress& progress) {
   const std::unique_ptr<sqlite3_backup, BackupCloser> backup(
@@ -104,7 +104,7 @@ Result<bool> copy_to(const Access& access, const PartFile& part, const Progress&
   std::vector<std::uint32_t> wrong;
   const auto from = access.readers.open();
   Connection to(part.path(), {}, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX);
-  // Until it has its name nobody reads the copy: what a crash leaves of it is thrown away.
+  // The copy is not read until it has its name: what a crash leaves of it is useless.
   to.execute("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;");
   from->note_wrong_pages(&wrong);  // Before anything is read.
   from->run("BEGIN");
@@ -138,9 +138,9 @@ Result<void> write_backup(const Access& access, const std::string& path, const P
 
 // What makes a store of a copy.
 //
-// The original may have gone on after the backup was taken, and may still do so. Its
-// fences went on as well: the jump is larger than any number of take-overs, so that
-// whoever compares fences outside of the store sees the restored one as later.
+// The original may have continued after the backup was taken, and may still do so. Its
+// fences have risen as well: the jump is larger than any number of take-overs, so that
+// those who compare fences outside of the store see the restored one as later.
 
 namespace {
 
@@ -252,7 +252,7 @@ std::unexpected<Error> lost_file(const std::string& path, bool has_wal) {
 // Whether a store was here that has lost its file: one that is empty or gone, beside a WAL that is
 // not, or a lock file that knows a store. A new one would take the place of what is left.
 Result<void> check_remains(const std::string& path) {
-  // The file last: whoever makes the store just now gives it its first page before all else.
+  // The file last: a process that is making the store gives it its first page before all else.
   const bool has_wal = has_content(path + "-wal");
   auto is_known = knows_store(path + "-lock");
   if (!is_known) return forward(is_known);
@@ -347,7 +347,7 @@ class Opening {
   Result<void> prepare() {
     if (auto own = check_wal_is_ours(); !own) return own;
     // The kernel may have dropped what it could not write. The index of the WAL, which others
-    // keep alive, still names it, and only building it anew checks sums.
+    // keep alive, still names it, and only rebuilding it checks sums.
     if (has_failed_sync()) forget_wal_index(connection_);
     connection_.execute("PRAGMA cache_size = -16000;");
     // Savepoints keep what they may have to undo in memory, not in a file.
@@ -377,7 +377,7 @@ class Opening {
   }
 
   // The header of a store in use says that it has a WAL, that of a backup that it has none. SQLite
-  // would read any WAL that lies beside the file, and mix two stores.
+  // would read any WAL beside the file, and mix two stores.
   Result<void> check_wal_is_ours() {
     constexpr std::size_t version_at = 18;
     constexpr char without_wal = 1;
@@ -438,8 +438,8 @@ class Opening {
     return {};
   }
 
-  // What lies in the WAL may be in memory only. Written to the main file and synced there, with the
-  // WAL begun anew, it is safe.
+  // What is in the WAL may be in memory only. Written to the main file and synced there, with the
+  // WAL restarted, it is safe.
   void recover_from_failed_sync() {
     writer_.acknowledged().begin_write_back();
     const int code = sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr,

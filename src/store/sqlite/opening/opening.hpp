@@ -31,7 +31,7 @@ struct SqliteOptions {
   std::string vfs{};
   /// To formats that this build does not know: those of tests.
   FormatSteps steps = own_steps;
-  /// Names this start of the machine; empty: by the kernel's word. Tests start it anew.
+  /// Names this boot of the machine; empty: the kernel's id of it. Tests simulate new ones.
   std::string boot{};
 };
 
@@ -53,8 +53,8 @@ struct Opened {
 };
 
 /// Whether a store can be opened there, or made. By the files alone, and none is made or changed.
-/// Fails: `not_found` if there is no store and none may be made; `corrupted` for a file of somebody
-/// else, or a store that lost its file; `unsupported` for a newer format; `unavailable`.
+/// Fails: `not_found` if there is no store and none may be made; `corrupted` for another program's
+/// file, or a store that lost its file; `unsupported` for a newer format; `unavailable`.
 [[nodiscard]] Result<void> look_at_files(const SqliteOptions& options);
 
 /// In one turn: makes, migrates, recovers or restores the store, and opens its gate. A store that

@@ -36,7 +36,7 @@ namespace perdure::sqlite {
 // every page.
 //
 // A page of a tree: a header, an array of places, an unused gap, then cells and free
-// blocks among them. A long body goes on in overflow pages, each with the number of the
+// blocks among them. A long body continues in overflow pages, each with the number of the
 // next; only the row knows how long it is, so the end of the last one is found by going
 // back to the row. All of it is in SQLite's file format, which does not change.
 
@@ -259,7 +259,7 @@ Result<void> overwrite(Slices& slices, std::vector<std::uint32_t> pages) {
 
 // Between a look and the overwriting, pages may have moved: a look that finds nothing is the end.
 // From then on nothing can bring the bytes back, for they are nowhere. Where others leave something
-// behind all the time, the last look is one during which nobody writes.
+// behind all the time, the last look is made while no one else can write.
 Result<void> overwrite_unused(Access access, Slices& slices) {
   for (int i = 0; i < looks_max; ++i) {
     if (auto shrunk = shrink_file(slices); !shrunk) return forward(shrunk);

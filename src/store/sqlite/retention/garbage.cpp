@@ -208,7 +208,7 @@ bool sweep_slice(Connection& db, Sweep& sweep) {
 
 // Pruning.
 //
-// Names first, then entries: what a name keeps can only be told once it is gone.
+// Names first, then entries: what a name keeps is only known once it is gone.
 
 namespace {
 
@@ -370,7 +370,7 @@ class Clearing {
   }
 
   [[nodiscard]] const Freed& freed() const { return freed_; }
-  /// Removed sessions that lost a segment which went on from theirs.
+  /// Removed sessions that lost a segment that continued theirs.
   [[nodiscard]] const std::vector<std::int64_t>& parents() const { return parents_; }
 
  private:

@@ -25,8 +25,8 @@ struct Sweep {
 };
 
 /// Drops the entries of the next slice that no kept point can see; says whether there is more.
-/// Everything is looked up anew: since the slice before, somebody may have forked, or settled a
-/// call.
+/// Everything is looked up again: since the slice before, a fork may have been made, or a call
+/// settled.
 [[nodiscard]] bool sweep_slice(Connection& db, Sweep& sweep);
 
 /// Sessions that are removed and not cleared, by number.

@@ -145,7 +145,7 @@ std::optional<std::string> PageSource::read(std::uint32_t page) const {
                           ? file_.read(std::uint64_t{page - 1} * page_bytes, page_bytes)
                           : log_.read(frame->second, page_bytes);
   if (bytes.empty()) return std::nullopt;
-  // Rows lie at the end of a page, but trees and overflows begin at its front.
+  // Rows are at the end of a page, but trees and overflows begin at its front.
   bytes.resize(page_bytes, '\0');
   return bytes;
 }
@@ -156,8 +156,8 @@ bool PageSource::is_proven(std::uint32_t page, std::string_view bytes) const {
   return has_sums && !has_gap_ && (in_log_.contains(page) || has_right_sum(bytes, page));
 }
 
-// Each frame goes on from the checksum that the one before it states, right or not: so what comes
-// after a damaged frame can still be told from what is left of an older log. Frames count from the
+// Each frame continues from the checksum that the one before it states, right or not: so what comes
+// after a damaged frame can be distinguished from the rest of an older log. Frames count from the
 // commit that ends their transaction on.
 void PageSource::read_log(LogPart part) {
   const auto header = read_log_header(log_);
@@ -406,7 +406,7 @@ class Finder {
     return parse_page(page, source_.usable_size(), number == 1);
   }
 
-  // Keys are in order, the session (or segment) first: what lies between two rows of one is its
+  // Keys are in order, the session (or segment) first: what is between two rows of one is its
   // own.
   static std::optional<Value> owner_around(const Shape& shape, const std::vector<Cell>& cells,
                                            std::size_t i) {

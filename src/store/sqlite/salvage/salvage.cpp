@@ -144,7 +144,7 @@ void mend_sessions(Connection& db) {
 }
 
 // Rows that only an earlier moment has, where nothing says that they are gone for good: a removed
-// session is not among the sessions, and a version that prune forgot may lie in what it dropped.
+// session is not among the sessions, and a version that prune forgot may be in what it dropped.
 void mend_from_earlier(Connection& db) {
   db.run(
       "INSERT OR IGNORE INTO receipt SELECT * FROM temp.earlier_receipt WHERE session IN (SELECT "
@@ -420,7 +420,7 @@ void mend_rows(Connection& db, SalvageReport& report) {
   mend_counters(db);
 }
 
-// What a check would find in a salvaged store, found before anybody asks: a person who is told that
+// What a check would find in a salvaged store, found without being asked: a person who reads that
 // all is saved would not look. Pages and trees are new and need no look.
 
 // Counts the sessions, and those of which nothing is amiss; notes what is.
@@ -561,7 +561,7 @@ Result<void> check_format_of(const PageSource& source) {
   return check_numbers(big_endian_32(*first, application_at), format);
 }
 
-// Rows wander between pages. One that lay on a page whose newest copy is a damaged frame is still
+// Rows wander between pages. One that was on a page whose newest copy is a damaged frame is still
 // where it was before, at the last moment of which everything is whole.
 void add_earlier_rows(const std::string& from, SalvagedFile& file) {
   const PageSource source(Bytes::of_file(from), Bytes::of_file(from + "-wal"),
@@ -611,7 +611,7 @@ Result<SalvageReport> salvage_store(const std::string& from, const std::string& 
                                     const Progress& progress) {
   if (auto checked = sqlite::check_paths(from, to); !checked) return forward(checked);
   try {
-    // As when a store is opened: a link to one leads to what lies beside it, too.
+    // As when a store is opened: a link to one leads to the files beside it, too.
     const std::string original = std::filesystem::weakly_canonical(from).string();
     return rules::followed(
         progress, [&](const Progress& told) { return sqlite::salvage(original, to, told); });
