@@ -308,7 +308,7 @@ Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver
                                 .stop = stop},
                                std::move(input));
   if (spec.scratchpad_folder.empty()) return report;
-  // The log has the notes; a failure to write them as files too does not matter.
+  // The log has the notes; a failure to write them as files too does not fail the run.
   auto written = write_scratch_folder(session_, spec.scratchpad_folder);
   if (report) report->scratchpad_problem = written ? *std::move(written) : written.error().message;
   return report;

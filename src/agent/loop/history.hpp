@@ -95,8 +95,7 @@ inline constexpr std::size_t refusals_max = 3;
 /// The call that a model repeats though it is not made, for whatever reason: responses one after
 /// the other, of which no call was made, asked for the same one (name and arguments, as values)
 /// refusals_max times. Null: there is none. Looks back to `since` and the last user message; a
-/// response without calls, or one call that was made, ends it; what was cut off is passed
-/// over.
+/// response without calls, or one call that was made, ends it; what was cut off is skipped.
 [[nodiscard]] const ToolCallBlock* refused_again_and_again(const State& state, Position since);
 
 /// Of a state in which every call is answered.

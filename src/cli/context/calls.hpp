@@ -75,7 +75,7 @@ using CallVerb = std::function<Result<Exit>(CommandContext&, Store&, const Call&
 // Decisions of people: delivered to a session's inbox, where they are durable, and at once into its log
 // if no other process owns the session; an owner takes them at its next step. And which decision about a
 // call is in force. Inbox messages are applied in order; one that arrives too late is logged without
-// effect, and its sender is told.
+// effect, and its sender is informed.
 
 struct CallWord {
   /// approved, denied or answered; succeeded, failed, retry or abandoned.

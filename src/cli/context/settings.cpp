@@ -61,7 +61,7 @@ bool is_same_file(int one, int other) {
 // write, or what is in a folder that the user trusts.
 class Trust {
  public:
-  /// `me`: whose files are ours. No exception is made for sudo: root reads only root's files.
+  /// `me`: whose files are ours. No exception is made for sudo: root obeys only root's files.
   explicit Trust(uid_t me) : me_(me) {}
 
   /// From now on the content of these folders is trusted, whatever its owner.

@@ -69,8 +69,7 @@ class DescriptorBuffer : public std::streambuf {
 };
 
 /// A stream that was closed leaves its number to the next file that is opened, and our output would
-/// go into the store. /dev/null, opened in its place, is read-only: a write fails and is
-/// reported.
+/// go into the store. /dev/null takes its place, read-only: a write fails and is reported.
 void hold_closed_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) != descriptor) ::_exit(1);
@@ -86,7 +85,7 @@ int terminal_columns() {
 }
 
 std::optional<std::string> variable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody sets any.
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): never set.
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
@@ -116,7 +115,7 @@ int main(int count, char** words) {
   perdure::cli::SignalWatch signals(perdure::system_clock());
   // A reader that hangs up shows as a failed write, and ends the program quietly.
   std::signal(SIGPIPE, SIG_IGN);
-  // So does a file at its size limit.
+  // A file at its size limit shows as a failed write, too.
   std::signal(SIGXFSZ, SIG_IGN);
   DescriptorBuffer out_buffer(STDOUT_FILENO);
   DescriptorBuffer err_buffer(STDERR_FILENO);

@@ -210,8 +210,7 @@ Result<void> make_state_folder(const ProcessIo& io) {
   const std::filesystem::path folder = state_folder(io);
   std::filesystem::path made;
   for (const auto& part : folder) ::mkdir((made /= part).c_str(), S_IRWXU);
-  // Its user reports what it lacks. O_PATH: a folder that may not be read is looked
-  // at too.
+  // Code that needs it reports what it lacks. O_PATH: an unreadable folder is checked too.
   const Descriptor opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!opened.is_open()) return {};
   struct stat status{};

@@ -88,7 +88,7 @@ struct ResumedSession {
 };
 
 /// Options --wait, --accept-changes. If the agent has changed, a person at a terminal is asked.
-/// Fails: as load_agent, start_agent and Agent::resume; "agent_changed" if that is not accepted.
+/// Fails: as load_agent, start_agent and Agent::resume; about "agent_changed" if it is declined.
 [[nodiscard]] Result<ResumedSession> resume_session(CommandContext& context, Store& store,
                                                     const SessionSummary& row);
 

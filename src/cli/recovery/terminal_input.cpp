@@ -1,4 +1,4 @@
-// Reading is ours: libedit asks for each character, and gets none once another thread wakes us. Its
+// Reading is ours: libedit asks for each character, and gets none once `wake` is readable. Its
 // own handling of signals stays off. It knows the characters of the locale, and what people type
 // is UTF-8: where there is no such locale at all, lines are read as bytes, without editing. The list to
 // choose from is drawn again after each key: some lines down, and back up again.
@@ -190,7 +190,7 @@ struct LineEditor::Parts {
 
   static char* prompt_of(EditLine* editor) { return of(editor).prompt.data(); }
 
-  // Whether there is one: another thread may wake us, or nothing more comes.
+  // Whether there is one: `wake` may end the wait, or nothing more comes.
   bool read_byte(char& byte) {
     was_woken = !await_input(wake);
     return !was_woken && ::read(STDIN_FILENO, &byte, 1) == 1;

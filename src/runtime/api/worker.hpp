@@ -8,7 +8,7 @@
 // (SessionWriter::check_may_act).
 //
 // To the store a worker that asks for a session which it has already is its owner: it gets the same
-// lease. And a lease may end before the object that had it, with a call that is under way. So that
+// lease. And a lease may end while its object is alive, with a call under way. So that
 // a process never has two objects of a session, an object takes the session's place first: one register
 // a process, for all its workers and store objects.
 

@@ -249,7 +249,7 @@ bool may_have_taken_effect(const Call& call) {
   return is_unresolved && call.effect != EffectClass::read_only;
 }
 
-// A fork's model is told what it shares with its parent, too; it blocks until the parent knows.
+// A fork's model hears of calls shared with the parent, too; they block until the parent knows.
 Result<std::optional<std::string>> find_block(const FactSource& source, const CallView& call) {
   if (call.is_read_only()) return std::nullopt;  // It can repeat nothing.
   for (const auto& [position, other] : source.state.details->open_calls) {

@@ -146,7 +146,7 @@ Result<SessionId> owner_of(Store& store, const SessionId& session, Position posi
   }
 }
 
-// The last of them that holds the response's place; 0: none.
+// The last of them whose arguments are in the response; 0: none.
 Position last_for(const std::vector<Call>& calls, Position response) {
   Position last = 0;
   for (const Call& call : calls) {

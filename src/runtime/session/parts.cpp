@@ -159,7 +159,7 @@ Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
   }
   auto view = find_in_doubt(parts, call);
   if (!view) return forward(view);
-  // A decision must not be overtaken by what it is about.
+  // A decision must not be overtaken by the call that it is about.
   auto left = parts.dispatcher.end_leftovers(*view);
   if (!left) return forward(left);
   Records records(parts.writer, draft);

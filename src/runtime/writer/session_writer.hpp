@@ -271,7 +271,7 @@ class SessionWriter {
   Status status_ = Status::active;
   std::string wait_reason_;
   std::optional<NewSession> unborn_;  ///< Created by the next commit.
-  bool is_restored_ = false;  ///< From a bundle or a backup, and not taken up since.
+  bool is_restored_ = false;          ///< From a bundle or a backup, and not taken up since.
   bool is_lost_ = false;
   bool is_released_ = false;
   std::stop_token stop_;  ///< The worker's, from before the session was last known to be ours.

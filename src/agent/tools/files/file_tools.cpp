@@ -752,7 +752,7 @@ Result<Trace> trace(const Roots& roots, const VerifyContext& context) {
 
 Verdict verify_write(const Roots& roots, const VerifyContext& context) {
   const auto found = trace(roots, context);
-  // Without its folder there is no file; making the folder is not an effect worth recording.
+  // Without its folder there is no file; making the folder is not an effect that counts.
   if (!found && found.error().code == ErrorCode::not_found) return NotLanded{};
   if (!found) return CannotTell{found.error().message};
   return verdict_of(*found,
