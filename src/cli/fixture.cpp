@@ -1,5 +1,5 @@
-// The sessions of the golden files: one that was refunded after a doubt, one in doubt, two that wait for
-// somebody, one that runs, one that was left behind, an old one, a child, and one with hostile words.
+// The sessions of the golden files: one refunded after a doubt, one in doubt, two that wait for a
+// person, a running one, one left behind, an old one, a child, and one with hostile words.
 
 #include "fixture.hpp"
 

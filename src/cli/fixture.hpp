@@ -54,7 +54,7 @@ class CliFixture {
   /// ses_9pq400, which this process owns.
   [[nodiscard]] Session& running() { return *running_; }
 
-  /// Takes a session that nobody owns, for this process.
+  /// Takes a session without an owner, for this process.
   [[nodiscard]] Session hold(const SessionId& session) { return must(runtime_->open(session)); }
 
   FakeClock clock;

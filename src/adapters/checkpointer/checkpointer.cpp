@@ -107,8 +107,8 @@ class OpenSessions {
   }
 
   // One that we have is asked for again: another process may have taken it over, or deleted it and
-  // begun another one by its id, whose fences begin again. The caller must not get what was true
-  // before.
+  // created another one with the same id, whose fences start over. The caller must not get what was
+  // true before.
   Result<void> take_up(Slot& slot, const SessionId& session) {
     if (slot.held) {
       const auto row = store_.sessions().read(session);
@@ -160,7 +160,7 @@ class OpenSessions {
 
 namespace {
 
-// Calls, from the ledger and the log to a checkpointer's words. Its own calls are two entries on
+// Calls, from the ledger and the log to a checkpointer's terms. Its own calls are two entries on
 // the channel `tool_calls`: the arguments, which are also the call's intent, and what became of it,
 // each as the bare text that was handed in. Calls of the runtime's dispatcher have both in
 // messages.
@@ -345,10 +345,10 @@ Result<void> check_same_args(Store& store, const Call& holder, const Checkpointe
               fmt::format("call {} has the same business key, and other arguments", name), name);
 }
 
-// Asking for a call: claimed for the asker, or what became of it for whoever asked before.
+// Asking for a call: claimed for the asker, or what became of it for an earlier asker.
 //
 // The key is looked up first, so that a replay writes nothing. That is not what makes it
-// safe: the commit claims the key or fails, and whoever fails looks again.
+// safe: the commit claims the key or fails, and a caller that fails looks again.
 
 using Issued = Checkpointer::Issued;
 using MayRun = Checkpointer::MayRun;
@@ -368,7 +368,7 @@ Result<Issued> answer(Store& store, HeldLog& held, const Call& holder) {
   auto told = pending(store, holder);
   if (!told) return forward(told);
   if (told->state != CallState::dispatched || told->is_running) return *std::move(told);
-  // Whoever ran it may have said so, and gone, between the two looks.
+  // Its runner may have reported the outcome and exited between the two looks.
   auto now = store.ledger().read(holder.session, holder.position);
   if (!now) return forward(now);
   if (now->state == CallState::succeeded) return completed(store, *now);
@@ -390,7 +390,7 @@ Result<void> check_unclaimed(Store& store, const Digest& key) {
       name);
 }
 
-// Empty: nobody holds the key.
+// Empty: the key is free.
 Result<std::optional<Issued>> look_up(Store& store, HeldLog& held, const ToolCall& call,
                                       const dispatch::Operation& operation) {
   auto holder = store.ledger().find_holder(operation.key);

@@ -2,7 +2,7 @@
 // it.
 //
 // Texts are compared as bytes first: a serialiser that writes the same twice is the rule. Only
-// where they differ are they compared as JSON, so that other white space is no change.
+// where they differ are they compared as JSON, so that a difference in white space is not a change.
 
 #include "checkpointer/held_log.hpp"
 
@@ -287,8 +287,8 @@ Result<void> HeldLog::load() {
   return {};
 }
 
-// What a new owner must write before anything else: where the session comes from, if nobody did,
-// and that calls under an earlier fence are in doubt.
+// What a new owner must write before anything else: where the session comes from, if that is not on
+// record, and that calls under an earlier fence are in doubt.
 Result<void> HeldLog::open_books() {
   Batch batch;
   if (!texts_.origin) {

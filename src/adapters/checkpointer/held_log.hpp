@@ -50,14 +50,14 @@ void take_in(LogTexts& texts, const Entry& entry);
 [[nodiscard]] Result<std::vector<NewEntry>> changes_to(const LogTexts& texts,
                                                        const Checkpointer::Content& content);
 
-/// One entry for each element. Fails: `invalid_argument` if it is no list.
+/// One entry for each element. Fails: `invalid_argument` if it is not a list.
 [[nodiscard]] Result<std::vector<NewEntry>> messages_of(const RawJson& list);
 
 /// Threads: one at a time.
 class HeldLog {
  public:
-  /// Takes the session. Of calls that an earlier owner started nobody knows what became: they
-  /// are in doubt from now on. `store` and `ids` must outlive this.
+  /// Takes the session. The outcome of calls that an earlier owner started is unknown: they are in
+  /// doubt from now on. `store` and `ids` must outlive this.
   /// Fails: as Ownership::acquire; `lease_held` says who has it, where and since when.
   [[nodiscard]] static Result<std::unique_ptr<HeldLog>> take_up(Store& store, IdSource& ids,
                                                                 const SessionId& session,
@@ -73,8 +73,7 @@ class HeldLog {
   HeldLog(const HeldLog&) = delete;
   HeldLog& operator=(const HeldLog&) = delete;
 
-  /// Finds out about a commit of which nobody knows whether it happened. To be called before
-  /// anything rests on the texts.
+  /// Settles a commit whose outcome is unknown. To be called before anything relies on the texts.
   [[nodiscard]] Result<void> settle();
 
   /// All of the batch but its id and head; `why` it changes the status, if it does.
@@ -93,8 +92,8 @@ class HeldLog {
   /// Where a call at that position is: no other call, in whatever store, is there.
   [[nodiscard]] dispatch::Place place_of(Position call) const;
 
-  /// Calls that were issued by a commit of which nobody knew whether it happened: so nobody
-  /// was told to run them. Filled by whoever issues calls.
+  /// Calls issued by a commit whose outcome was unknown: no caller has been asked to run them.
+  /// Filled by the code that issues calls.
   std::set<Position> untold{};
 
  private:

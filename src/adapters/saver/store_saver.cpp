@@ -181,8 +181,8 @@ class LeaseQueue {
 
 // Steps of a thread: claimed, filled, looked up by key.
 //
-// They have their own session, so that they outlive a put that goes on from an older checkpoint. A
-// step is a value channel named by the hash of its key: the store finds the last entry of one
+// They have their own session, so that they outlive a put that continues from an older checkpoint.
+// A step is a value channel named by the hash of its key: the store finds the last entry of one
 // without reading the others. Entries: `claimed`, `filled`, `released`. What decides who has a step
 // is that entry, written under the session's lease; whether its claimant lives, a resource it
 // holds.
@@ -508,7 +508,7 @@ struct Put {
   const RawJson& metadata;
 };
 
-/// What a put goes on from, and what it changes there. Without a change the state is written whole.
+/// A put's base, and what it changes there. Without a change the state is written whole.
 struct Base {
   std::optional<Point> branch{};
   std::optional<saver::Delta> change{};
@@ -670,7 +670,7 @@ class StoreSaver final : public CheckpointSaver {
     if (auto checked = check_object("a state", state, body_bytes_max); !checked) {
       return forward(checked);
     }
-    // The store's limit, less what stands around it.
+    // The store's limit, less what surrounds it.
     constexpr std::size_t metadata_max = 16'000;
     if (auto checked = check_object("metadata", metadata, metadata_max); !checked) {
       return forward(checked);

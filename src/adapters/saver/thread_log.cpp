@@ -33,9 +33,9 @@ namespace {
 //
 // First what they begin and end with: a state whose list grew is done with that. Then, for
 // what is left, stretches whose borders are chosen by the text itself, so that text that
-// moved has the same borders wherever it stands, and each one found is widened as far as
-// it goes. That needs no knowledge of JSON, and finds a nested list or a growing
-// string as well as a list at the top.
+// moved has the same borders wherever it is, and each match is widened as far as possible. That
+// needs no knowledge of JSON, and finds a nested list or a growing string as well as a list at the
+// top.
 
 /// `base.substr(from, size)` is `next.substr(to, size)`.
 struct Match {
@@ -340,8 +340,8 @@ void Folding::want(std::size_t to, Range range) {
 
 namespace {
 
-// The store's own rows name people's reasons; this one tells ours from a session's that
-// is no thread.
+// The store's own rows name people's reasons; this one tells ours from those of a session that is
+// not a thread.
 constexpr const char* put_reason = "put";
 
 // Few enough that a load works in memory it has used before.

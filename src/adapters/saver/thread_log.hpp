@@ -139,12 +139,11 @@ class ThreadLog {
 
 // The states that were put last, so that the next put need not read what it compares with.
 //
-// A hint, never the truth: whoever uses one checks under the session's lease that nothing
-// came after it.
+// A hint, never the truth: its user checks under the session's lease that nothing came after it.
 
 /// A thread as the last put left it.
 struct Known {
-  std::string life{};  ///< Of the session: one made anew under the same id has another.
+  std::string life{};  ///< Of the session: one recreated under the same id has another.
   Position head = 0;
   std::string checkpoint{};  ///< Its id.
   /// Shared with the checkpoint that was handed out.

@@ -24,7 +24,7 @@ inline constexpr std::size_t identical_calls_max = 3;
 
 /// How many calls with the same name and the same arguments, as values, end with block `block` of
 /// the message at `message`: from the transcript, so that it is the same after a resume. Counts
-/// to identical_calls_max, and from the last word of a user on.
+/// to identical_calls_max, and from the last message of a user on.
 [[nodiscard]] std::size_t times_in_a_row(const State& state, Position message, std::size_t block);
 
 /// The one permission of a call, as Policy::permit gives it: what check_call says, and a call that

@@ -97,7 +97,7 @@ using FileReader = std::function<Result<std::string>(const std::filesystem::path
 
 /// One of the texts that an agent is made of: its file, a prompt, a script. Of a file that is too
 /// large, one byte more than agent_file_bytes_max.
-/// Fails: `not_found`; `unavailable`, with the reason, for what is no plain file or cannot be read.
+/// Fails: `not_found`; `unavailable`, with the reason, for what is not a readable regular file.
 [[nodiscard]] Result<std::string> read_agent_text(const std::filesystem::path& path);
 
 /// Fails: as make_toolbox.

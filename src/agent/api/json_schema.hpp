@@ -26,7 +26,7 @@ inline constexpr std::size_t schema_errors_max = 32;
 /// much work to check is invalid, and says so. A value; any number of threads may use one.
 class JsonSchema {
  public:
-  /// Fails: `invalid_argument` for what is no schema, or one that refers to itself without an end;
+  /// Fails: `invalid_argument` for what is not a schema, or one that refers to itself endlessly;
   /// `unsupported` for keywords that would change the answer and are not known here. The message
   /// says where and what to write instead.
   [[nodiscard]] static Result<JsonSchema> compile(const Json& schema);

@@ -42,8 +42,8 @@ namespace fs = std::filesystem;
 // What it holds says which store the command line uses in the folder that it is in, and below.
 constexpr std::string_view project_folder = ".perdure";
 
-// Whole paths, of files and folders. Whoever reads the first knows a key, or decides in a person's
-// place; whoever writes the second is another agent.
+// Whole paths, of files and folders. Read access to the first reveals a key, or lets the reader
+// decide in a person's place; write access to the second makes another agent.
 struct GuardedPaths {
   std::vector<std::string> hidden{};
   std::vector<std::string> read_only{};
@@ -76,8 +76,8 @@ std::vector<std::string> whole_command(const AgentFile& file, std::vector<std::s
   return command;
 }
 
-// Whoever writes one of them decides what runs outside the sandbox: the program, and the files that
-// it is told to read, by the name they have and by where links lead.
+// Write access to one of them decides what runs outside the sandbox: the program, and the files
+// given to it to read, by the name they have and by where links lead.
 void add_files_of(const AgentFile& file, const ExecSpec& exec,
                   const std::vector<std::string>& command, std::vector<std::string>& to) {
   if (command.empty()) return;
@@ -138,7 +138,7 @@ Result<SecretValues> all_of(std::vector<SecretSpec> specs, const Environment& en
 
 // Whether a variable of the environment is taken for a secret. By its name, if that has KEY, TOKEN,
 // SECRET, PASS, CREDENTIAL or AUTH in it; otherwise if its value has 8 bytes or more, not letters
-// only, and is no path that is there, nor the variable one that everybody has (HOME, LANG ...).
+// only, and is not an existing path, nor the variable a common one (HOME, LANG ...).
 bool is_like_a_secret(std::string_view name, const std::string& value) {
   std::string upper(name);
   std::ranges::transform(upper, upper.begin(), [](unsigned char c) { return std::toupper(c); });
@@ -493,7 +493,7 @@ Json tools_part(const AgentTools& tools) {
 }
 
 // Half of a SHA-256 tells parts apart as well as all of it would. What has no canonical form (a
-// number in the parameters that no double holds) is hashed as it stands.
+// number in the parameters that no double holds) is hashed as it is.
 std::string line_for(std::string_view part, const Json& value) {
   constexpr std::size_t digits = 32;
   const auto canonical = canonical_json(value);

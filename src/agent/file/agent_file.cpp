@@ -1,6 +1,6 @@
-// Bytes to an agent file: what is no text is refused first, then what is no YAML, then what is no
-// agent. Its sections are read from JSON that the schema has found to be right; what the schema cannot
-// say is checked there.
+// Bytes to an agent file: what is not text is refused first, then what is not YAML, then what is
+// not an agent. Its sections are read from JSON that the schema has found to be right; what the
+// schema cannot say is checked there.
 
 #include "agent/api/agent_file.hpp"
 
@@ -94,7 +94,7 @@ std::string words_of(std::string_view pointer) {
   return words + ": ";
 }
 
-// Where the name of a secret goes somebody may have written the secret: it is not shown.
+// The author may have written a secret where its name belongs: it is not shown.
 std::string message_of(const SchemaError& error) {
   const std::string_view at = error.at;
   if (!at.starts_with("/model/key") && !at.starts_with("/secrets/")) return error.message;
@@ -102,7 +102,7 @@ std::string message_of(const SchemaError& error) {
   return error.message.substr(0, shown);
 }
 
-// Unknown keys are told in the order in which they stand: the nth error is about the nth of them.
+// Unknown keys are reported in the order of the file: the nth error is about the nth of them.
 Position place_of_unknown(const YamlDocument& document, const SchemaError& error, std::size_t nth) {
   const Spot spot = spot_at(document, error.at);
   const Json* node = rule_node(error.rule);

@@ -35,7 +35,7 @@ using Findings = std::vector<Finding>;
 /// More than anybody mends at once.
 inline constexpr std::size_t findings_max = 32;
 
-/// Where a value stands; its children in the order of the Json's members or elements.
+/// Where a value is; its children in the order of the Json's members or elements.
 struct Place {
   Position at{};   ///< Of the value.
   Position key{};  ///< Of its key, or of the value if it has none.

@@ -43,8 +43,8 @@ namespace perdure {
 
 namespace {
 
-// The lines of one run, until it has returned. They are told on a thread of their own, which begins
-// with the first: a tool must not wait for whoever reads, and be late to stop.
+// The lines of one run, until it has returned. They are reported on a thread of their own, started
+// with the first: a tool must not wait for a reader, and be late to stop.
 class RunProgress {
  public:
   RunProgress(std::shared_ptr<ToolWatch> watch, SessionId session, Position call, std::string tool)
@@ -73,7 +73,7 @@ class RunProgress {
   }
 
  private:
-  // Without room for a thread nobody hears of it, and the tool goes on.
+  // If no thread can be started, progress is not reported, and the tool continues.
   void begin() {
     try {
       teller_ = std::thread([this] { tell_all(); });
@@ -222,9 +222,9 @@ Result<void> check_whole(Store& store, const SessionId& id, const State& state) 
               "damage");
 }
 
-// Whether a session may go on under an agent that has changed since: the parts that did; empty: it
-// is the same agent, or none is known. A file that says `refuse` is not overruled by a person who
-// resumes: its author is. Fails: as Agent::resume, if they may not.
+// Whether a session may continue under an agent that has changed since: the parts that did; empty:
+// it is the same agent, or none is known. A file that says `refuse` is not overruled by a person
+// who resumes: its author is. Fails: as Agent::resume, if they may not.
 Result<std::vector<std::string>> agreed_changes(const AgentSpec& spec, const Origin& origin,
                                                 const ResumeOptions& options) {
   if (spec.digest.empty()) return {};
@@ -308,7 +308,7 @@ Result<TurnReport> AgentSession::run(std::optional<Message> input, AgentObserver
                                 .stop = stop},
                                std::move(input));
   if (spec.scratchpad_folder.empty()) return report;
-  // The log has the notes; that they are files too is no reason to fail.
+  // The log has the notes; a failure to write them as files too does not fail the run.
   auto written = write_scratch_folder(session_, spec.scratchpad_folder);
   if (report) report->scratchpad_problem = written ? *std::move(written) : written.error().message;
   return report;
@@ -364,7 +364,7 @@ Result<ResumedAgent> Agent::resume(const SessionId& id, const ResumeOptions& opt
   if (auto agreed = check_agreed(parts_->services->store, id, *parts_->spec, options); !agreed)
     return forward(agreed);
   std::vector<std::string> changed;
-  // As it is now that nobody else can change it.
+  // Its state now that no other process can change it.
   const auto prepare = [&](Session& session) -> Result<void> {
     if (!options.accepts_damage) {
       auto whole = check_whole(parts_->services->store, session.id(), session.state());

@@ -67,7 +67,7 @@ Result<Json> arguments_of(const ToolCallBlock& call) {
     return fail(ErrorCode::invalid_argument,
                 "they are " + schema::kind_words(*args) + ", and must be an object");
   }
-  // Duplicate members, numbers beyond any double: what nobody may compare or hash is no argument.
+  // Duplicate members, numbers beyond any double: what has no canonical form is refused.
   if (auto canonical = canonical_json(*args); !canonical) return forward(canonical);
   return args;
 }
@@ -109,7 +109,7 @@ std::vector<SchemaError> errors_in(const CheckedTool& tool, const Json& args) {
   return errors;
 }
 
-// Equal for equal arguments; what is no JSON is equal to itself.
+// Equal for equal arguments; what is not JSON is equal to itself.
 std::string call_text(const ToolCallBlock& call) {
   const auto args = parse_args(call.args);
   return call.name + "\n" + (args ? schema::value_text(*args) : call.args);

@@ -1,5 +1,5 @@
-// The input of a request is told before it is recorded, and recorded as it was told: the next time
-// it is one of the messages that are kept.
+// The input of a request is passed on before it is recorded, and recorded as it was passed on: next
+// time it is one of the messages that are kept.
 
 #include <cstddef>
 #include <optional>
@@ -23,8 +23,8 @@ namespace perdure {
 
 namespace {
 
-// What is told at once. More is more memory; less is more parts, each of which costs a digest of
-// the body's head, and its last message written twice.
+// How much is passed on at once. More is more memory; less is more parts, each of which costs a
+// digest of the body's head, and its last message written twice.
 constexpr std::size_t part_bytes = std::size_t{1} << 17U;
 
 // What one model thought is signed for it alone: another refuses the whole conversation for it.
@@ -134,7 +134,7 @@ ModelOutcome Conversation::send(ModelObserver& observer, const std::stop_token& 
   Heard heard(observer);
   auto outcome = guarded("the provider's `send`", [&] { return provider_->send(heard, stop); });
   if (outcome) return *std::move(outcome);
-  forget();  // What it still has of the conversation, nobody knows.
+  forget();  // What it still has of the conversation is unknown.
   return std::move(heard).ended_by(std::move(outcome).error(), stop.stop_requested());
 }
 

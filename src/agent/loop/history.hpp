@@ -1,4 +1,4 @@
-// What the loop writes on messages, so that whoever resumes knows what they were.
+// What the loop writes on messages, so that a resume knows what they were.
 //
 // A response has the member `response`: why it stopped, which model answered, the provider's ids.
 // A message by which the loop itself talks to the model has the member `nudge`. Both ride among
@@ -25,8 +25,8 @@ namespace perdure::loop {
 struct AskedAs {
   std::string model{};    ///< As it was called when it was asked; it may call itself otherwise.
   bool has_price = true;  ///< What it cost is known.
-  std::optional<Duration> used{};  ///< By the turn; empty: nobody counts.
-  CountedBody counted{};           ///< Of the request; 0: the provider did not, or nobody pays.
+  std::optional<Duration> used{};  ///< By the turn; empty: it is not counted.
+  CountedBody counted{};           ///< Of the request; 0: the provider did not, or it is free.
 };
 
 /// The response's message, marked.
@@ -45,7 +45,7 @@ inline constexpr std::string_view used_member = "used_ms";
 /// Empty: it has no mark.
 [[nodiscard]] std::optional<StopReason> stop_of(const Message& message);
 
-/// For a person: why a response is no plain answer, in its provider's words; empty: it is one.
+/// For a person: why a response is not a plain answer, in its provider's words; empty: it is one.
 [[nodiscard]] std::string words_on_stop(const Message& message);
 
 inline constexpr std::string_view plan_nudge = "plan";
@@ -55,7 +55,7 @@ inline constexpr std::string_view cut_off_nudge = "cut_off";
 /// What the nudge is about; empty: it is none.
 [[nodiscard]] std::optional<std::string> nudge_of(const Message& message);
 
-/// Whether somebody outside said something: a user, not a tool and not the loop.
+/// Whether the message is from outside: from a user, not a tool and not the loop.
 [[nodiscard]] bool is_users_word(const Message& message);
 [[nodiscard]] bool asks_for_calls(const Message& message);
 
@@ -94,8 +94,8 @@ inline constexpr std::size_t refusals_max = 3;
 
 /// The call that a model repeats though it is not made, for whatever reason: responses one after
 /// the other, of which no call was made, asked for the same one (name and arguments, as values)
-/// refusals_max times. Null: there is none. Looks back to `since` and to the last word of a user; a
-/// response without calls, or one call that was made, ends it; what was cut off is passed over.
+/// refusals_max times. Null: there is none. Looks back to `since` and the last user message; a
+/// response without calls, or one call that was made, ends it; what was cut off is skipped.
 [[nodiscard]] const ToolCallBlock* refused_again_and_again(const State& state, Position since);
 
 /// Of a state in which every call is answered.
@@ -108,7 +108,7 @@ inline constexpr std::size_t refusals_max = 3;
 /// the plan. Empty: it is a plain answer.
 [[nodiscard]] std::string words_on_rest(const State& state, TurnStop rest, const Message& response);
 
-/// Responses since the last word of a user, or the last stop.
+/// Responses since the last message of a user, or the last stop.
 [[nodiscard]] std::int64_t iterations_of(const State& state);
 /// The time that processes used since then, as far as they recorded it: with each response, and
 /// when they were interrupted. Time in which no process ran the turn does not count.

@@ -1,5 +1,5 @@
-// The order within a step matters: first what others want (a pause, an answer), then what is
-// begun (calls), then again what others want, then what is new (a request).
+// The order within a step matters: first what others want (a pause, an answer), then what was
+// started (calls), then again what others want, then what is new (a request).
 
 #include "loop/turn.hpp"
 
@@ -131,7 +131,7 @@ TurnStop stop_for(const Waiting& waiting) {
   return waiting.what == Waiting::For::decision ? TurnStop::needs_attention : TurnStop::waiting;
 }
 
-// Somebody was asked about a call, and it is theirs to say.
+// A person was asked about a call, and has to decide.
 bool waits_for_a_word(const State& state) {
   return std::ranges::any_of(state.details->open_calls, [&](const auto& placed) {
     const OpenCall& call = placed.second;
@@ -253,7 +253,7 @@ class Turn {
     std::string why{};
     std::optional<Waiting> waiting{};
   };
-  /// Empty: it goes on.
+  /// Empty: it continues.
   using Stepped = Result<std::optional<Ending>>;
 
   [[nodiscard]] Result<void> begin() {
@@ -290,7 +290,7 @@ class Turn {
     return {};
   }
 
-  // Whoever said it need not say it again; unless it may be recorded already. Where nothing can be
+  // The user need not enter it again; unless it may be recorded already. Where nothing can be
   // written any more, the error says so.
   void keep_input(const Error& error) {
     if (!input_ || error.code == ErrorCode::commit_unknown) return;
@@ -324,7 +324,7 @@ class Turn {
       return Ending{TurnStop::interrupted, fmt::format("the session is {}", to_string(status))};
     }
     if (!is_stopped()) return std::nullopt;
-    // Nothing is begun any more; what was about to begin is recorded as not begun.
+    // Nothing is started any more; what was about to start is recorded as not started.
     if (status != Status::completed && !state().details->open_calls.empty()) return run_calls();
     return stopped();
   }
@@ -486,7 +486,7 @@ class Turn {
   [[nodiscard]] Result<void> warn_of_budget() {
     const BudgetTotals& totals = state().budget.totals;
     if (!totals.limit) return {};
-    // Without the request that is written ahead: nobody knows yet that it is made.
+    // Without the request that is written ahead: it is not yet known to be made.
     const std::int64_t used = totals.recorded() - totals.reserved;
     const bool is_much = used >= share_of(*totals.limit, parts_.spec.limits.warn_percent);
     if (!is_much || was_warned_of(state(), *totals.limit)) return {};
@@ -529,7 +529,7 @@ class Turn {
     if (is_written_here(ending.stop)) {
       if (auto written = write_stop(ending); !written) return forward(written);
     }
-    // The turn goes on some day, and has so much less time.
+    // The turn may continue later, and has that much less time.
     if (ending.stop == TurnStop::interrupted && is_counted() && !has_ended(session.status())) {
       if (auto written = write_time(); !written) return forward(written);
     }

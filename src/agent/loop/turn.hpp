@@ -29,13 +29,13 @@
 
 namespace perdure {
 
-/// Who is told when the tools of a session start and return: they run on threads of their own, and
-/// may come back when nobody runs the session any more.
+/// Notifies observers when the tools of a session start and return: tools run on threads of their
+/// own, and may return when the session is no longer running.
 /// Thread safety: every method may be called from any thread at any time.
 class ToolWatch {
  public:
   void attach(const SessionId& session, AgentObserver& observer);
-  /// When it returns, the observer is told nothing any more.
+  /// Once it returns, the observer gets no more events.
   void detach(const SessionId& session);
 
   /// Calls `what` with the session's observer, one at a time; not at all if there is none. Sessions
@@ -63,7 +63,7 @@ class ToolWatch {
   };
   [[nodiscard]] std::shared_ptr<Watched> find(const SessionId& session);
 
-  std::mutex mutex_;  ///< Never held while an observer is told.
+  std::mutex mutex_;  ///< Never held while an observer is called.
   /// Shared with those who are about to tell.
   std::map<std::string, std::shared_ptr<Watched>, std::less<>> sessions_;
 };
@@ -73,10 +73,10 @@ class ToolWatch {
 [[nodiscard]] Result<Tools> watched(const Toolbox& toolbox,
                                     const std::shared_ptr<ToolWatch>& watch);
 
-/// The conversation of a session as its provider knows it. What the provider was told before it is
-/// not told again: a request costs what is new. What it was not told, it is told in parts, each
-/// gone before the next: the first request of a long session holds no second copy of it. Another
-/// model is told all of it anew, without what the one before it thought.
+/// The conversation of a session as its provider knows it. What the provider was given before is
+/// not given again: a request costs what is new. The new is passed on in parts, each gone before
+/// the next: the first request of a long session holds no second copy of it. Another model is given
+/// all of it again, without the thinking of the one before it.
 class Conversation {
  public:
   explicit Conversation(std::unique_ptr<Provider> provider) : provider_(std::move(provider)) {}
@@ -85,9 +85,9 @@ class Conversation {
   /// if it throws.
   [[nodiscard]] Result<PreparedRequest> prepare(const Setup& setup, const State& state,
                                                 const std::optional<Message>& input);
-  /// Sends what was prepared. A provider that throws is a connection that was lost: what it told
-  /// before is a response that was cut off; if that is nothing, nobody knows whether one was paid
-  /// for.
+  /// Sends what was prepared. A provider that throws is a connection that was lost: what it
+  /// reported before is a response that was cut off; if that is nothing, it is unknown whether one
+  /// was paid for.
   [[nodiscard]] ModelOutcome send(ModelObserver& observer, const std::stop_token& stop);
 
  private:
@@ -120,7 +120,7 @@ struct TurnParts {
   const AgentServices& services;
   Session& session;
   Conversation& conversation;
-  std::stop_token stop{};  ///< Of whoever runs it.
+  std::stop_token stop{};  ///< Of the caller that runs it.
 };
 
 /// `input` has its id and time. Fails: as AgentSession::run.

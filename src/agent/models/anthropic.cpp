@@ -237,8 +237,8 @@ void add_citation(AnthropicDraft& draft, std::string_view citation) {
 // text, thinking and calls; any other delta is joined to its block member by member, so that a
 // block of an unknown type can still go back whole.
 //
-// Usage is cumulative: a later number replaces an earlier one. Input is told in three parts, which
-// are added up.
+// Usage is cumulative: a later number replaces an earlier one. Input is reported in three parts,
+// which are added up.
 class AnthropicStream final : public ResponseStream {
  public:
   explicit AnthropicStream(ModelObserver& observer) : observer_(observer) {}

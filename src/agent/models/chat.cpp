@@ -315,7 +315,7 @@ class ChatStream final : public ResponseStream {
   }
 
   /// `is_first` of those that came together.
-  // By its index; by its id; what has neither goes on with the last one, unless another name says
+  // By its index; by its id; what has neither continues the last one, unless another name says
   // that it begins a call. A list of calls that have neither is one of whole calls.
   [[nodiscard]] Place place_of(const Json& call, bool is_first) {
     const std::string id = text_in(call, "id");

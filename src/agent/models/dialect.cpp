@@ -124,7 +124,7 @@ bool fits(std::string_view text) {
   return !text.empty() && text.size() <= name_chars_max && std::ranges::all_of(text, is_plain);
 }
 
-// A surrogate as core's Json holds it: three bytes that are no UTF-8. `second` is the range of its
+// A surrogate as core's Json holds it: three bytes that are not UTF-8. `second` is the range of its
 // second byte.
 bool is_surrogate(std::string_view three, unsigned char second_min, unsigned char second_max) {
   if (three.size() != 3 || three[0] != '\xED') return false;

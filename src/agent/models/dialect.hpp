@@ -42,7 +42,7 @@ class ResponseStream {
   /// what cannot be understood.
   [[nodiscard]] virtual Result<void> take(const SseEvent& event) = 0;
   /// The one object that a server answers with which does not stream; `raw` is its text. If it is
-  /// no response, nothing has begun. Fails: as take().
+  /// not a response, nothing has begun. Fails: as take().
   [[nodiscard]] virtual Result<void> take_whole(const Json& json, std::string_view raw) = 0;
   [[nodiscard]] virtual const StreamState& state() const = 0;
   /// What came; asked once.
@@ -97,8 +97,8 @@ class RelayObserver final : public ModelObserver {
   Tell tell_;
 };
 
-/// One that throws nothing: an observer is told in the middle of a stream, through a library that no
-/// exception may pass, and the stream goes on without it.
+/// One that throws nothing: an observer is called in the middle of a stream, through a library that
+/// no exception may pass, and the stream continues without it.
 [[nodiscard]] inline auto quiet_observer(ModelObserver& observer) {
   return RelayObserver([&observer](const auto& what) {
     try {
@@ -158,8 +158,8 @@ class RequestBody {
 // What the formats have in common.
 //
 // A conversation that a provider refuses once, it refuses for ever. So what a model made up (a
-// tool's name with a space, arguments that are no JSON), or another provider gave out (an id with a
-// dot), is put into a form that all of them take; always into the same one.
+// tool's name with a space, arguments that are not JSON), or another provider gave out (an id with
+// a dot), is put into a form that all of them take; always into the same one.
 namespace perdure::wire {
 
 /// The text as a JSON string.
@@ -173,7 +173,7 @@ namespace perdure::wire {
 [[nodiscard]] std::string call_args(std::string_view args);
 
 /// The setup's parameters as members, `"a":1,"b":2`, each as it was written.
-/// Fails: `invalid_argument` if they are no object, or name one of `reserved`.
+/// Fails: `invalid_argument` if they are not an object, or name one of `reserved`.
 [[nodiscard]] Result<std::string> parameters(const Setup& setup,
                                              std::span<const std::string_view> reserved);
 /// A number among the setup's parameters.

@@ -31,7 +31,7 @@
 namespace perdure {
 namespace {
 
-// What stands between the scheme and the path.
+// The part between the scheme and the path.
 std::string_view authority_of(std::string_view url) {
   const auto scheme = url.find("://");
   if (scheme == std::string_view::npos) return {};
@@ -121,7 +121,7 @@ std::optional<Duration> wanted_wait(const HttpHead& head, Timestamp now) {
 
 double chance_from(IdSource& ids) {
   const RawId raw = ids.next();
-  // The last bytes of an id are those that nobody can foresee.
+  // The last bytes of an id are the unpredictable ones.
   std::uint32_t bits = 0;
   for (std::size_t i = raw.size() - 4; i < raw.size(); ++i) bits = bits << 8U | raw.at(i);
   return static_cast<double>(bits) / 4294967296.0;
@@ -141,7 +141,7 @@ std::optional<Duration> wait_before_next(const RetryOptions& options, const Fail
   return wait;
 }
 
-// A line that lies whole in one piece is looked at where it is; only one that a piece boundary cuts
+// A line that is whole in one piece is read in place; only one that a piece boundary cuts
 // is copied together.
 
 namespace {
@@ -356,8 +356,8 @@ void set_up(CURL* easy, const HttpRequest& request, Exchange& exchange, curl_sli
   set(easy, CURLOPT_POST, 1L);
   set(easy, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(exchange.body_bytes()));
   set(easy, CURLOPT_HTTPHEADER, headers);
-  // Without a way to begin the body anew, libcurl cannot send it twice of its own accord, as it
-  // would when a connection in use breaks: the first may have arrived.
+  // Without a way to rewind the body, libcurl cannot resend it by itself, as it would when a
+  // connection in use breaks: the first may have arrived.
   set(easy, CURLOPT_READFUNCTION, &on_read);
   set(easy, CURLOPT_READDATA, &exchange);
   set(easy, CURLOPT_HEADERFUNCTION, &on_header);

@@ -241,7 +241,7 @@ NotAnswered ended_while_waiting(NotAnswered last, const Result<bool>& waited) {
   return last;
 }
 
-// For whoever reads it: libcurl has named the host.
+// For the reader: libcurl has named the host.
 NotAnswered given_up(NotAnswered last, const HttpEnd& end) {
   if (end.ending == HttpEnding::unreachable) {
     last.error.message +=

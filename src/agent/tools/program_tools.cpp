@@ -328,10 +328,10 @@ std::vector<std::string> sandboxed(const ShellSpec& spec, const std::string& bub
   return argv;
 }
 
-// The book is locked by all who run commands, and alone by whoever clears up. A stand-in is told
-// from a file of somebody by its rights, and by having nothing in it.
+// Running a command takes a shared lock on the book, clearing up an exclusive one. A placeholder
+// differs from a user's file by its mode, and by being empty.
 
-// Nobody writes into it by accident, and loses that.
+// Read-only: a write by accident, which would be lost, fails.
 constexpr mode_t file_rights = 0400;
 constexpr mode_t folder_rights = 0500;
 
@@ -425,11 +425,11 @@ Descriptor open_book(const std::string& path, int lock) {
 
 class MountPlaceholders {
  public:
-  /// For the hidden paths that are missing in writable roots; where nobody may write none is
+  /// For the hidden paths that are missing in writable roots; where writing is denied none is
   /// needed.
   /// Fails: `unavailable` if one cannot be made; then the command must not run.
   [[nodiscard]] static Result<MountPlaceholders> put(const ShellSpec& spec) {
-    std::error_code ignored;  // Whoever needs the folder says so.
+    std::error_code ignored;  // The user of the folder reports it.
     fs::create_directories(spec.state_folder, ignored);
     const std::string path = spec.state_folder + "/stand-ins";
     Descriptor book = open_book(path, LOCK_SH);
@@ -525,7 +525,7 @@ class ShellTool {
         "`sandbox: none`.",
         why);
   }
-  // No other trial's: whoever ends ends all of its name.
+  // Unique to this trial: ending one ends all of its name.
   [[nodiscard]] std::string trial_name() const {
     const auto self = find_process(::getpid()).value_or(ProcessName{});
     return fmt::format("try {} {} {} {}", self.pid, self.started, self.kernel, fmt::ptr(this));

@@ -78,7 +78,7 @@ std::vector<std::pair<std::string, std::string>> forms_of(const SecretValues& se
   return forms;
 }
 
-// Of a secret with several: whoever sees one line at a time would not know it. None of any other.
+// Of a secret with several: a search of single lines would miss it. None of any other.
 std::vector<std::string> lines_of(const std::string& secret) {
   std::vector<std::string> lines;
   if (secret.find_first_of("\r\n") == std::string::npos) return lines;
@@ -166,8 +166,8 @@ Verdict verify_scrubbed(const Tool& tool, const VerifyContext& context, const Re
   return verdict;
 }
 
-// Tells `progress` each line without the secrets of that moment, nor a line of one that has
-// several. A line that cannot be searched is told to nobody; the tool goes on.
+// Passes `progress` each line without the secrets of that moment, nor a line of one that has
+// several. A line that cannot be searched is dropped; the tool continues.
 ToolProgress scrubbed_progress(const ToolProgress& progress, ReadValues values) {
   if (!progress.is_watched()) return progress;
   return ToolProgress([progress, values = std::move(values)](std::string_view line) {

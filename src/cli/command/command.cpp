@@ -225,7 +225,7 @@ Exit exit_for(const Error& error) {
   if (error.subject == "authority") return Exit::not_authorised;
   // Of this kind of store it cannot be asked: that says nothing about its format.
   if (error.subject == "operation") return Exit::usage;
-  // Somebody has to accept that its agent has changed, or is somebody else's; or that a call is denied.
+  // A person has to accept a changed or an imported agent, or to overrule a denial.
   if (error.subject == "agent_changed" || error.subject == "agent_refused" ||
       error.subject == "agent_imported" || error.subject == "call_denied") {
     return Exit::unconfirmed;

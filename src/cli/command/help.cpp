@@ -2,9 +2,9 @@
 // the one at the cursor. It answers one word a line, with a tab and what it is, and ":files" at the end
 // where files fit too: those the shell knows best.
 //
-// bash cuts a word at ":", "=" and "@", and replaces only what stands after the last of them; so the
-// line is split again, and what stands before is taken off the answers. An autoloaded zsh function is the
-// file itself, and has to do its work the first time that it is called.
+// bash cuts a word at ":", "=" and "@", and replaces only what follows the last of them; so the
+// line is split again, and what comes before is taken off the answers. An autoloaded zsh function
+// is the file itself, and has to do its work the first time that it is called.
 
 #include "command/help.hpp"
 

@@ -23,10 +23,10 @@ struct BuildInfo {
 
 [[nodiscard]] BuildInfo build_info();
 
-/// Its text; empty for what is no code.
+/// Its text; empty for what is not a code.
 [[nodiscard]] std::string_view find_error_page(std::string_view code);
 
-/// Where it lies in the repository, and below the documents of a package.
+/// Where it is in the repository, and below the documents of a package.
 [[nodiscard]] inline std::string page_path(ErrorCode code) {
   return "docs/errors/" + std::string(to_string(code)) + ".md";
 }

@@ -1,7 +1,7 @@
 // Which agent a session is of: a file, or a model alone. A session remembers it in its metadata, as
 // `{"agent": {"file", "model", "provider", "base_url"}}`, so that `resume SES` needs no more than SES.
 //
-// What a bundle said of it is somebody else's word: an import sets it aside (bundle.hpp), and it counts
+// What a bundle says of it is not trusted: an import sets it aside (bundle.hpp), and it counts
 // once the user has accepted it. Until then it would choose the server that gets the user's key, and
 // the programs that run.
 
@@ -43,8 +43,8 @@ struct AgentSource {
 /// Reads the agent. A provider that is not named is guessed: by a base URL, the model's name, or what
 /// the environment has of it: OPENAI_BASE_URL or ANTHROPIC_BASE_URL, or a key. A server that the
 /// environment names is written into the source, so that a resume finds it without.
-/// Fails: `not_found` for a file that is gone; as read_agent_file; `invalid_argument` if nobody can
-/// tell whose model it is.
+/// Fails: `not_found` for a file that is gone; as read_agent_file; `invalid_argument` if the
+/// model's provider cannot be guessed.
 [[nodiscard]] Result<AgentFile> load_agent(AgentSource& source, const Environment& environment);
 
 }  // namespace perdure::cli

@@ -1,5 +1,5 @@
 // The log knows who was asked. A session's status does not: one that is paused, or came out of a backup
-// or a bundle, waits for the same words as before.
+// or a bundle, waits for the same decisions as before.
 
 #include "context/calls.hpp"
 
@@ -25,8 +25,8 @@ bool is_asked(const Call& call, const SessionSummary& session, const State* stat
   return word != nullptr && word->decision == ApprovalDecision::asked;
 }
 
-// What a call without an outcome waits for, however its session stands; empty: for its turn, or for what
-// is under way.
+// What a call without an outcome waits for, whatever its session's status; empty: for its turn, or
+// for what is under way.
 std::optional<Need> need_of(const Call& call, const SessionSummary& session, const State* state) {
   if (!session.moved_to.empty()) return std::nullopt;
   if (call.state == CallState::in_doubt) return Need::decision;
@@ -59,7 +59,7 @@ Result<Call> choose(const std::string& text, std::vector<PendingCall> pending,
   return fail(ErrorCode::not_found, message);
 }
 
-// About these somebody's word may be taken back.
+// A decision about one of these may be taken back.
 Result<std::vector<PendingCall>> read_unmade(Store& store, const SessionId& session) {
   auto calls = store.ledger().list({.session = session, .states = {CallState::intended}});
   if (!calls) return forward(calls);
@@ -268,7 +268,7 @@ std::optional<CallWord> word_in(const InboxMessage& mail, const Call& call) {
   return CallWord{is_given ? "approved" : "denied", text_in(*body, "who"), text_in(*body, "why")};
 }
 
-// The same word twice takes nothing back; an answer is its text.
+// The same decision twice takes nothing back; an answer is its text.
 std::optional<CallWord> overruled(const Record& before, const CallWord& word) {
   const bool is_same = before.word.decision == word.decision &&
                        (word.decision != "answered" || before.word.why == word.why);
@@ -292,7 +292,7 @@ std::string what_stands(const Call& call, const std::vector<Record>& records) {
   return fmt::format("{} is {} meanwhile, by {}{}", name, told(word), word.who, in_brackets(word));
 }
 
-// How the session stands once somebody has taken the letter in; empty while its owner has not.
+// The session's status once the letter was taken in; empty while its owner has not.
 using Taken = std::optional<Status>;
 
 Result<Taken> take_in(Session session, bool wakes, const std::string& who) {
@@ -351,8 +351,8 @@ Result<std::optional<CallWord>> find_overruled(Store& store, const Letter& lette
   return records->empty() ? std::nullopt : overruled(records->back(), letter.word);
 }
 
-// What our word took the place of, if the last decision about the call, or word on it, was made by a letter
-// after `since` whose body is ours. Letters of the same words say the same: either is ours.
+// What our decision replaced, if the last decision about the call was made by a letter after
+// `since` whose body is ours. Letters with the same body say the same: either is ours.
 Result<std::optional<CallWord>> check_in_force(Store& store, const Letter& letter, Position since) {
   const Call& call = *letter.call;
   auto records = records_of(store, call);

@@ -13,7 +13,7 @@ namespace perdure::cli {
 enum class Need : std::uint8_t {
   decision,  ///< It is in doubt.
   resume,    ///< It was left by an owner that is gone.
-  approval,  ///< It was not made yet, and somebody was asked whether it may be.
+  approval,  ///< It was not made yet, and a person was asked whether it may be.
   answer,    ///< It is a question.
 };
 
@@ -28,9 +28,9 @@ struct PendingCall {
   std::string why{};   ///< Of a doubt.
 };
 
-/// Calls without an outcome that wait for somebody, however their session stands; of one session or of
-/// all. Those of sessions that were moved wait there. Where a session's state cannot be read, what
-/// its row and its ledger say counts, and `unread` says why.
+/// Calls without an outcome that wait for a person, whatever their session's status; of one session
+/// or of all. Those of sessions that were moved wait there. Where a session's state cannot be read,
+/// what its row and its ledger say counts, and `unread` says why.
 /// Fails: as Ledger::list; as Sessions::read.
 [[nodiscard]] Result<std::vector<PendingCall>> read_pending(Store& store,
                                                             const std::optional<SessionId>& only,
@@ -38,7 +38,7 @@ struct PendingCall {
 
 /// Of a session's calls the one that has one of these needs; if none has, the only one that is pending,
 /// so that a verb can say what is to be done with it instead. If nothing is pending, and approvals are
-/// meant, the only one that is not made yet: a word can be taken back until it is.
+/// meant, the only one that is not made yet: a decision can be taken back until it is.
 /// Fails: as find_session; as Ledger::read; `not_found` if none or several may be meant.
 [[nodiscard]] Result<Call> find_call(Store& store, const std::string& text,
                                      const std::vector<Need>& needs);
@@ -65,8 +65,8 @@ using CallVerb = std::function<Result<Exit>(CommandContext&, Store&, const Call&
 [[nodiscard]] std::string allow_command(const CommandContext& context, std::string_view tool,
                                         std::string_view call);
 
-/// What somebody is asked to allow or to answer: a question's words, or a call with all its arguments.
-/// Empty if nobody can tell any more.
+/// What a person is asked to allow or to answer: a question's text, or a call with all its
+/// arguments. Empty if that is no longer known.
 [[nodiscard]] std::string asked_words(const State& state, Position call);
 
 /// Of a tool whose calls are questions to people.
@@ -75,7 +75,7 @@ using CallVerb = std::function<Result<Exit>(CommandContext&, Store&, const Call&
 // Decisions of people: delivered to a session's inbox, where they are durable, and at once into its log
 // if no other process owns the session; an owner takes them at its next step. And which decision about a
 // call is in force. Inbox messages are applied in order; one that arrives too late is logged without
-// effect, and its sender is told.
+// effect, and its sender is informed.
 
 struct CallWord {
   /// approved, denied or answered; succeeded, failed, retry or abandoned.
@@ -87,20 +87,20 @@ struct CallWord {
 /// "denied by ben (no money)".
 [[nodiscard]] std::string words_for(const CallWord& word);
 
-/// The denial that an approval would overrule: the last word about the call, if that is one and nobody
-/// acted on it; also one that still lies in the inbox of an owner who lives.
+/// The denial that an approval would overrule: the last decision about the call, if that is one and
+/// was not acted on; also one that is still in the inbox of a live owner.
 /// Fails: as Log::read; as Inbox::list.
 [[nodiscard]] Result<std::optional<CallWord>> find_denial(Store& store, const Call& call);
 
 struct Letter {
   SessionId session{};
-  CallWord word{};  ///< As it is told; "paused" and "cancelled" too.
-  /// What it is about, if that is a call. A session that waits for such a word goes on; and where an
-  /// owner runs it, its taking up is awaited for a moment: it may be somebody else who decides.
+  CallWord word{};  ///< As it is shown; "paused" and "cancelled" too.
+  /// What it is about, if that is a call. A session that waits for such a decision continues. Where
+  /// an owner runs it, we wait a moment until it takes this in: another person may decide first.
   std::optional<Call> call{};
   Json::Object
       members{};  ///< Of its body: the log has it among the decisions about the call by them.
-  std::string next = "resume";  ///< The verb that goes on, once it was taken in.
+  std::string next = "resume";  ///< The verb that continues, once it was taken in.
   std::string heard = "takes this up at the next step";  ///< What an owner that lives does with it.
   std::function<Result<void>(Mail&, const MessageId&)> post{};
 };

@@ -68,7 +68,7 @@ Screen::Traits traits_of(const ProcessIo& io, const std::vector<Setting>& settin
           .takes_escapes = takes_escapes(io)};
 }
 
-// What this user may not do is no damage and no bad luck. Whoever opens a store writes, if only to
+// A missing permission is neither damage nor an outage. Opening a store always writes, if only to
 // its lock file.
 bool is_forbidden(const std::string& location, bool makes) {
   const std::filesystem::path file = location;
@@ -82,7 +82,7 @@ bool is_forbidden(const std::string& location, bool makes) {
          ::access(folder.c_str(), W_OK) != 0;
 }
 
-// Of a path; where its folder is not there either, nobody has used a store yet.
+// Of a path; where its folder is not there either, no store was used yet.
 bool is_missing(const std::string& location) {
   std::error_code ignored;
   return location.starts_with('/') && !std::filesystem::exists(location, ignored);

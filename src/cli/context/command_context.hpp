@@ -1,6 +1,6 @@
 // What a command works with: what was asked for, the two screens, the store, a person to ask; and the
 // options and values that more than one verb has: numbers, money, texts, paths, a file for what goes
-// through a pipe. This header stands for all that it exports.
+// through a pipe. Includers of this header may rely on all that it exports.
 
 #pragma once
 
@@ -56,13 +56,13 @@ class CommandContext {
   Screen& talk() { return talk_; }
   /// The same for what only people need: silent with JSON too.
   Screen& advice() { return output_.is_json() ? no_screen_ : talk_; }
-  /// Advises on the command that goes on from here.
+  /// Advises on the command that continues from here.
   void advise_next(const std::string& command);
   /// A bar on stderr, for as long as what is returned lives.
   [[nodiscard]] ProgressBar progress(std::string what) {
     return {talk_, *io_.clock, std::move(what)};
   }
-  /// stderr, also with --quiet: whoever is asked has to see what.
+  /// stderr, also with --quiet: a person who is asked has to see what.
   [[nodiscard]] Screen question() const;
   SignalWatch& signals() { return io_.signals == nullptr ? no_signals_ : *io_.signals; }
 
@@ -96,8 +96,8 @@ class CommandContext {
 
   /// Whether a person sits at the terminal, who reads stderr and types on stdin.
   [[nodiscard]] bool can_ask() const { return io_.is_in_terminal && io_.is_err_terminal; }
-  /// Whether to go on with something dangerous: `--yes`, or a person says so. Without a terminal
-  /// nobody is asked, and the answer is no.
+  /// Whether to continue with something dangerous: `--yes`, or a person says so. Without a terminal
+  /// there is no question, and the answer is no.
   [[nodiscard]] bool confirms(const std::string& question);
   /// What was asked last.
   [[nodiscard]] const std::string& asked() const { return asked_; }
@@ -141,7 +141,7 @@ template <class T>
 /// Fails: `invalid_argument` as above.
 [[nodiscard]] Result<std::string> text_of_stdin(const ProcessIo& io);
 
-/// What a word stands for: all of stdin for "-", otherwise as text_or_file.
+/// What a word means: all of stdin for "-", otherwise as text_or_file.
 /// Fails: as both.
 [[nodiscard]] Result<std::string> text_of_word(const std::string& value, const ProcessIo& io);
 
@@ -182,7 +182,7 @@ inline const Argument place_argument = {
 /// Whether the word means an agent file, there or not, rather than something else.
 [[nodiscard]] bool names_agent_file(const std::string& word, const std::string& folder);
 
-/// Nobody else may read it, and it goes with this.
+/// Only this user may read it, and it is deleted with this.
 class SpooledFile {
  public:
   /// A place in $TMPDIR, or /tmp; nothing is there yet.

@@ -40,7 +40,7 @@ struct PlaceInSession {
 
 using SessionTest = std::function<bool(const SessionSummary&)>;
 
-/// Each argument may hold several words; one with spaces stands in double quotes.
+/// Each argument may hold several words; one with spaces is in double quotes.
 /// Fails: `invalid_argument`, with the words there are.
 [[nodiscard]] Result<SessionTest> filter_from(const std::vector<std::string>& arguments,
                                               Timestamp now);

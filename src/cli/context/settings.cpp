@@ -61,10 +61,10 @@ bool is_same_file(int one, int other) {
 // write, or what is in a folder that the user trusts.
 class Trust {
  public:
-  /// `me`: whose files are ours. No exception is made for sudo: root is told by root's files alone.
+  /// `me`: whose files are ours. No exception is made for sudo: root obeys only root's files.
   explicit Trust(uid_t me) : me_(me) {}
 
-  /// From now on what lies in these folders is trusted, whoever owns it.
+  /// From now on the content of these folders is trusted, whatever its owner.
   void add(std::vector<fs::path> folders) {
     for (const fs::path& folder : folders) {
       std::error_code ignored;
@@ -102,7 +102,7 @@ class Trust {
     }
     if (!found.objection.empty()) return found;
     const Descriptor file(::openat(place.get(), last.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-    // The very one that was looked at, whatever lies there by now.
+    // The very file that was checked, whatever the path names by now.
     if (is_same_file(file.get(), itself.get())) found.text = text_of(file.get());
     return found;
   }
@@ -131,7 +131,7 @@ class Trust {
   }
 
  private:
-  /// Whether others may add files to a folder in which nobody can replace another user's.
+  /// Whether others may add files to a folder in which users cannot replace each other's.
   enum class Adding : std::uint8_t { is_harmless, is_an_attack };
 
   [[nodiscard]] std::string objection_to(int opened, const fs::path& path, Adding adding) const {
@@ -141,7 +141,7 @@ class Trust {
       return fmt::format("{} belongs to {}", path.string(), name_of(status.st_uid));
     }
     if (S_ISLNK(status.st_mode)) return {};  // Everybody may "write" one: it cannot be changed.
-    // In a folder like /tmp nobody can replace another user's files, but anybody can add some.
+    // In a folder like /tmp users cannot replace each other's files, but anyone can add some.
     const bool is_like_tmp = S_ISDIR(status.st_mode) && (status.st_mode & S_ISVTX) != 0;
     if (is_like_tmp && adding == Adding::is_harmless) return {};
     const bool is_our_group = status.st_gid == ::getegid() || status.st_gid == 0;
@@ -209,7 +209,7 @@ Result<std::vector<Line>> lines_of(const std::string& text, const fs::path& path
   return lines;
 }
 
-// Values of the file, for keys that nobody closer has set. `base`: what paths are relative to.
+// Values of the file, for keys that have no closer setting. `base`: what paths are relative to.
 Result<void> add_lines(Values& values, std::vector<Line> lines, const fs::path& path,
                        const fs::path& base) {
   for (Line& line : lines) {
@@ -269,8 +269,8 @@ std::optional<Trust::Found> find_in_project(ProcessIo& io, const Trust& trust, c
   return std::nullopt;
 }
 
-// A folder of the user, and whether a variable names it. One that is no whole path is passed over, as
-// the specification of these variables asks.
+// A folder of the user, and whether a variable names it. One that is not an absolute path is passed
+// over, as the specification of these variables asks.
 struct UserFolder {
   fs::path path{};
   bool is_named = false;
@@ -283,8 +283,8 @@ UserFolder user_folder(const ProcessIo& io, const std::string& variable,
   return {fs::path(io.environment("HOME").value_or("/")) / beneath_home / "perdure"};
 }
 
-// One's own settings file. Where a variable names its folder, it is obeyed whoever wrote it; else it was
-// found, in a home folder that sudo may have left to be another's.
+// One's own settings file. Where a variable names its folder, it is obeyed whatever its owner; else
+// it was found, in a home folder that sudo may have left to be another's.
 Trust::Found own_file(const Trust& trust, const UserFolder& mine) {
   Trust::Found own{.path = mine.path / "config"};
   if (!mine.is_named) {
@@ -375,7 +375,7 @@ Result<std::vector<Setting>> read_settings(ProcessIo& io, const Invocation& give
   if (auto added = add_lines(values, *std::move(own_lines), own.path, mine.path); !added) {
     return forward(added);
   }
-  // Whoever named a store is not bothered with one that lies around.
+  // With a store named explicitly, the project's own is not looked for.
   if (!values.contains("store")) {
     if (const auto store = find_in_project(io, trust, mine.path, "store")) {
       const std::string path = store->path.string();

@@ -55,7 +55,7 @@ struct ProcessIo {
   std::function<std::optional<std::string>()> ask_line{};  ///< A line typed at the terminal.
   std::istream* in = nullptr;                              ///< Stdin.
   SignalWatch* signals = nullptr;  ///< Ctrl-C and its like; none: they do what they do anyway.
-  bool is_output_told = false;     ///< Somebody was told that `out` cannot be written.
+  bool is_output_told = false;     ///< It was reported that `out` cannot be written.
   Clock* clock = &system_clock();
   IdSource* ids = &random_ids();
 };

@@ -1,4 +1,4 @@
-// signalfd gives a signal to whoever reads it, like any other input. It is read only as far as there is
+// signalfd gives a signal to its reader, like any other input. It is read only as far as there is
 // something: poll may be wrong about that, and a thread that sleeps in read() could not be ended.
 
 #include "context/signal_watch.hpp"

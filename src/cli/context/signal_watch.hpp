@@ -1,4 +1,4 @@
-// Ctrl-C, SIGTERM and SIGHUP (taken for SIGTERM: whoever hung up sees no more). While an agent runs, the
+// Ctrl-C, SIGTERM and SIGHUP (taken for SIGTERM: the terminal is gone). While an agent runs, the
 // first asks the turn to stop, which records what came so far; the second leaves at once, which loses
 // nothing that is in the log. Signals that come within a moment are one asking: timeout(1) signals its
 // program, and then the group that it is in. As long as there is nothing to put in order (a store that

@@ -88,8 +88,8 @@ std::optional<TimelineRow> TimelineWalk::take(const Entry& entry) {
   return row;
 }
 
-// That a session rests after a turn, and goes on with the next one, the turns themselves say; what a
-// letter did, the letter.
+// That a session rests after a turn, and continues with the next one, the turns themselves say;
+// what a letter did, the letter.
 std::optional<TimelineRow> TimelineWalk::take_status(const Entry& entry) {
   const auto note = status_note_from_json(entry.kind, entry.body.bytes());
   if (!note) return std::nullopt;

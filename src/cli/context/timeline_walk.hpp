@@ -28,7 +28,7 @@ struct TimelineRow {
   std::vector<Attempted> attempts{};
   Timestamp start{};
   std::optional<Duration> took{};
-  Duration offset{0};  ///< Of its start, on a clock that stands still while nothing is under way.
+  Duration offset{0};  ///< Of its start, on a clock that stops while nothing is under way.
   Tally tally{};
   bool is_cost_known = true;  ///< Not of a model without a price.
   Position position = 0;

@@ -57,7 +57,7 @@ class DescriptorBuffer : public std::streambuf {
   }
 
  private:
-  /// Whoever has nothing to write would not notice otherwise.
+  /// A caller with nothing to write would not notice otherwise.
   [[nodiscard]] bool is_left() const {
     pollfd reader{descriptor_, 0, 0};
     return ::poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) != 0;
@@ -68,8 +68,8 @@ class DescriptorBuffer : public std::streambuf {
   std::array<char, 1U << 16U> room_{};
 };
 
-/// A stream that was closed leaves its number to the next file that is opened, and what is said would
-/// be written into the store. ShownState in for it, /dev/null cannot be written either: that is told.
+/// A stream that was closed leaves its number to the next file that is opened, and our output would
+/// go into the store. /dev/null takes its place, read-only: a write fails and is reported.
 void hold_closed_streams() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) != descriptor) ::_exit(1);
@@ -85,7 +85,7 @@ int terminal_columns() {
 }
 
 std::optional<std::string> variable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): nobody sets any.
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): never set.
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
 
@@ -94,7 +94,7 @@ std::string user_name(const passwd* entry) {
   return entry == nullptr ? "unknown" : entry->pw_name;
 }
 
-/// Where HOME is not set, it is what the system has on record: a folder that is nobody else's.
+/// Where HOME is not set, it is the user's own, as the system has it on record.
 perdure::Environment environment_of(const passwd* entry) {
   std::optional<std::string> home = variable("HOME");
   if (!home && entry != nullptr) home = entry->pw_dir;
@@ -113,16 +113,16 @@ int main(int count, char** words) {
   hold_closed_streams();
   // Before anything that may take a while, and before any other thread.
   perdure::cli::SignalWatch signals(perdure::system_clock());
-  // A reader that hangs up is told by the write, and ends the program quietly.
+  // A reader that hangs up shows as a failed write, and ends the program quietly.
   std::signal(SIGPIPE, SIG_IGN);
-  // A file that may grow no more is told by the write, too.
+  // A file at its size limit shows as a failed write, too.
   std::signal(SIGXFSZ, SIG_IGN);
   DescriptorBuffer out_buffer(STDOUT_FILENO);
   DescriptorBuffer err_buffer(STDERR_FILENO);
   std::ostream out(&out_buffer);
   std::ostream err(&err_buffer);
   err << std::unitbuf;
-  err.tie(&out);  // What was said before stands before.
+  err.tie(&out);  // Earlier output appears earlier.
   std::error_code ignored;
   const passwd* entry =
       ::getpwuid(::getuid());  // NOLINT(concurrency-mt-unsafe): before any thread.

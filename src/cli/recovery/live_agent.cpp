@@ -41,7 +41,7 @@ Result<void> check_key(const AgentFile& file, const ProcessIo& io, const ModelSe
               "authority");
 }
 
-// Whoever writes these approves its own calls. On a server, and in memory, there are none.
+// A writer to these can approve its own calls. On a server, and in memory, there are none.
 std::vector<std::string> files_of_store(const std::string& location) {
   if (location == "memory:" || location.find("://") != std::string::npos) return {};
   std::error_code ignored;  // A link leads to a file with neighbours of its own.
@@ -146,17 +146,17 @@ Error with_advice(CommandContext& context, const SessionId& id, const ResumeOpti
   return error;
 }
 
-// Whether a person goes on with an agent that has changed.
+// Whether a person continues with an agent that has changed.
 bool accepts(CommandContext& context, const std::string& changed) {
   if (!context.can_ask() || context.signals().caught() != 0) return false;
-  // Nothing is taken over yet: whoever is asked may leave.
+  // Nothing is taken over yet: the person asked may leave.
   const bool was_held = context.signals().let_go();
   const bool is_confirmed = context.confirms(changed + ". Go on with the agent as it is now?");
   if (was_held) context.signals().hold();
   return is_confirmed;
 }
 
-// Once, and if need be once more, with somebody's word.
+// Once, and if need be once more, with a person's consent.
 Result<ResumedAgent> resume_agent(CommandContext& context, Agent& agent, const SessionId& id) {
   ResumeOptions options = options_of(context);
   auto resumed = agent.resume(id, options);
@@ -172,7 +172,7 @@ Result<ResumedAgent> resume_agent(CommandContext& context, Agent& agent, const S
   return std::unexpected(with_advice(context, id, options, std::move(resumed).error()));
 }
 
-// So that the next one finds the agent that the session goes on with.
+// So that the next one finds the agent that the session continues with.
 Result<void> remember(Session& session, const SessionSummary& row, const AgentSource& source) {
   if (source_in(row.metadata) == source) return {};
   return session.annotate({.metadata = with_source(row.metadata, source)});
@@ -210,7 +210,7 @@ Result<void> make_state_folder(const ProcessIo& io) {
   const std::filesystem::path folder = state_folder(io);
   std::filesystem::path made;
   for (const auto& part : folder) ::mkdir((made /= part).c_str(), S_IRWXU);
-  // Whoever needs it says what it lacks. O_PATH: a folder that may not be read is looked at too.
+  // Code that needs it reports what it lacks. O_PATH: an unreadable folder is checked too.
   const Descriptor opened(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!opened.is_open()) return {};
   struct stat status{};
@@ -275,7 +275,7 @@ TurnOutcome play_turn(CommandContext& context, Store& store, AgentSession& agent
   if (!ends || end.report.stop != TurnStop::completed || session.status() == Status::completed) {
     return end;
   }
-  // A call that is still in doubt keeps it open; that is no failure of the turn.
+  // A call that is still in doubt keeps it open; that is not a failure of the turn.
   if (auto finished = session.finish("the agent answered");
       !finished && finished.error().code != ErrorCode::conflict) {
     end.error = std::move(finished).error();

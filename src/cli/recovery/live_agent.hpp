@@ -1,5 +1,5 @@
-// An agent that this process runs: begun, or resumed with the session that it is of; and one turn of it from
-// its input to its last line.
+// An agent that this process runs: started, or resumed with the session that it is of; and one turn
+// of it from its input to its last line.
 //
 // Programs of agents are on record while they run (ExecSpec::state_folder). Beside a store that is a file,
 // so that the next process on this machine finds them, with any home and as any user; for a store on a
@@ -35,7 +35,7 @@ struct TurnOutcome {
   /// What the turn spent, and what it may have paid beyond that.
   std::int64_t spent_micros = 0;
   std::int64_t unconfirmed_micros = 0;
-  /// What only somebody can settle, of a turn that was stopped.
+  /// What only a person can settle, of a turn that was stopped.
   std::vector<PlannedCall> in_doubt{};
 };
 
@@ -45,7 +45,7 @@ void tell_end(CommandContext& context, const TurnOutcome& end, const Session& se
 /// The same without the next command: for those who offer something nearer.
 void tell_stop(CommandContext& context, const TurnOutcome& end, const Session& session);
 
-/// Whether a call waits until somebody allows it, or answers what it asks.
+/// Whether a call waits until a person allows it, or answers what it asks.
 [[nodiscard]] bool waits_for_a_word(const TurnOutcome& end);
 
 /// Tells how it ended, in the form that was asked for; `rest` are further members of the document.
@@ -78,7 +78,7 @@ void tell_stop(CommandContext& context, const TurnOutcome& end, const Session& s
 
 /// By --agent, or else by what the session remembers; --model, --provider and --base-url win. What it
 /// remembered in a bundle counts under --accept-agent only.
-/// Fails: `not_found` if nobody says which; about "agent_imported" if nobody but a bundle does.
+/// Fails: `not_found` if nothing says which; about "agent_imported" if only a bundle does.
 [[nodiscard]] Result<AgentSource> source_for(CommandContext& context, const SessionSummary& row);
 
 struct ResumedSession {
@@ -88,15 +88,15 @@ struct ResumedSession {
 };
 
 /// Options --wait, --accept-changes. If the agent has changed, a person at a terminal is asked.
-/// Fails: as load_agent, start_agent and Agent::resume; about "agent_changed" if nobody accepts it.
+/// Fails: as load_agent, start_agent and Agent::resume; about "agent_changed" if it is declined.
 [[nodiscard]] Result<ResumedSession> resume_session(CommandContext& context, Store& store,
                                                     const SessionSummary& row);
 
-// What people and documents are told of a recovery: what was found, what runs again, what is in doubt;
-// before it is done, and after.
+// What people and documents learn about a recovery: what was found, what runs again, what is in
+// doubt; before it is done, and after.
 
 /// A dry run: which calls would run again, whether the model is asked again, what of the agent has
-/// changed, and what keeps the session from going on. Takes no lease, writes nothing.
+/// changed, and what keeps the session from continuing. Takes no lease, writes nothing.
 /// Fails: as read_state, as plan_recovery.
 [[nodiscard]] Result<Exit> tell_plan(CommandContext& context, Store& store,
                                      const SessionSummary& row);

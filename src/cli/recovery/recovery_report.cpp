@@ -70,7 +70,7 @@ std::string_view words_for(OnChange rule, CommandContext& context) {
 // What a resume would find.
 struct DryRun {
   RecoveryPlan plan{};
-  bool owes_an_answer = false;         ///< A person, or a tool, had the last word.
+  bool owes_an_answer = false;         ///< The last message is a person's, or a tool's.
   std::vector<std::string> changed{};  ///< Parts of the session's agent that are not as they were,
   OnChange rule = OnChange::ask;       ///< and what its file says about that.
   std::string agent_error{};           ///< Why that is not known.
@@ -193,7 +193,7 @@ void tell_again(CommandContext& context, const RecoveryReport& report) {
   tell_names(context, "Run now:", names_of(calls, has(CallAction::run)), ", for the first time.");
 }
 
-// What cannot be read is missing in what the model is told; whoever goes on should know.
+// What cannot be read is missing in what the model is told; a person who continues should know.
 void tell_damage(CommandContext& context, const State& state) {
   const std::vector<Position> places = damaged_places(state);
   if (places.empty()) return;

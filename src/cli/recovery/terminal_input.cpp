@@ -1,5 +1,5 @@
-// Reading is ours: libedit asks for each character, and is told that there is none once somebody wakes
-// us. Its own handling of signals stays off. It knows the characters of the locale, and what people type
+// Reading is ours: libedit asks for each character, and gets none once `wake` is readable. Its
+// own handling of signals stays off. It knows the characters of the locale, and what people type
 // is UTF-8: where there is no such locale at all, lines are read as bytes, without editing. The list to
 // choose from is drawn again after each key: some lines down, and back up again.
 //
@@ -190,14 +190,14 @@ struct LineEditor::Parts {
 
   static char* prompt_of(EditLine* editor) { return of(editor).prompt.data(); }
 
-  // Whether there is one: somebody may wake us, or nothing more comes.
+  // Whether there is one: `wake` may end the wait, or nothing more comes.
   bool read_byte(char& byte) {
     was_woken = !await_input(wake);
     return !was_woken && ::read(STDIN_FILENO, &byte, 1) == 1;
   }
 
-  // One character, of as many bytes as it takes. Bytes that are none are told as U+FFFD, and the one
-  // that broke a character off is looked at anew.
+  // One character, of as many bytes as it takes. Invalid bytes are returned as U+FFFD, and the one
+  // that broke a character off is read again.
   static int read_character(EditLine* editor, wchar_t* character) {
     Parts& parts = of(editor);
     std::mbstate_t state{};

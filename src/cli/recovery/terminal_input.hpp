@@ -1,7 +1,7 @@
 // What a person types at a terminal: a line, with editing and a history (libedit, which only the source of
 // this header sees); a choice of one of several, by typing a part of it or with the arrows; and what a line
-// of a chat says about a call that waits for a word. Lines are UTF-8, whatever locale the environment names;
-// bytes that are not come as U+FFFD.
+// of a chat says about a call that waits for a decision. Lines are UTF-8, whatever locale the
+// environment names; bytes that are not come as U+FFFD.
 
 #pragma once
 
@@ -88,9 +88,9 @@ struct WordLine {
 /// whichever case, if another call does.
 [[nodiscard]] WordLine read_word(std::string_view line, const std::optional<Waiting>& waiting);
 
-/// Recorded, and the session woken, before its turn goes on. What others sent before is taken in
-/// first: this is the last word.
-/// Fails: `conflict`, about "call_denied", if somebody has denied it and the word does not say that it
+/// Recorded, and the session woken, before its turn continues. What others sent before is taken in
+/// first: this decision is the last.
+/// Fails: `conflict`, about "call_denied", if it was denied and this decision does not say that it
 /// overrules that: nothing is recorded; as Session::take_inbox; as Session::approve.
 [[nodiscard]] Result<void> give_word(Session& session, Position call, const GivenWord& word,
                                      const std::string& who);

@@ -1,7 +1,7 @@
 // Numbers follow from the totals: a step that was recorded adds one. Events of tools come on their
 // threads, one at a time; the session's state is read only in events on the turn's own thread. Lines for
-// programs are written whole and at once: a reader may act on each. A turn that failed is told like one
-// that ended: the session is there, and can go on.
+// programs are written whole and at once: a reader may act on each. A turn that failed is reported
+// like one that ended: the session is there, and can continue.
 
 #include <chrono>
 #include <csignal>
@@ -126,15 +126,14 @@ class TurnPrinter : public AgentObserver {
                      const auto started = started_.find(call.call);
                      if (started != started_.end()) took_[call.call] = since(started->second);
                    },
-                   // What was told is told of one commit, and a response comes before what
-                   // it asked for.
+                   // These events are of one commit, and a response comes before what it asked for.
                    [&](const CallTold& call) { calls_.push_back(call); },
                    [&](const Recorded&) { tell_steps(); },
                    [&](const BudgetWarning& warning) {
                      warn(fmt::format("  {} of the budget of {} is used",
                                       dollars(warning.used_micros), dollars(warning.limit_micros)));
                    },
-                   // What ends the turn is told at its end.
+                   // What ends the turn is reported at its end.
                    [&](const ModelFailed& failed) {
                      if (!failed.goes_on) return break_line();
                      warn(fmt::format("  the model failed, and is asked to go on: {}", failed.why));
@@ -229,7 +228,7 @@ class TurnPrinter : public AgentObserver {
   std::map<Position, Duration> took_;
 };
 
-/// For a program that reads the document at the end: only waits are told, to whoever reads stderr.
+/// For a program that reads the document at the end: only waits are reported, on stderr.
 class RetryPrinter : public AgentObserver {
  public:
   explicit RetryPrinter(CommandContext& context) : context_(context) {}
@@ -339,7 +338,7 @@ std::string command_for(const CommandContext& context, const Waiting& waiting,
 
 Exit exit_of(const TurnOutcome& end, const Session& session) {
   if (end.error) {
-    // What a provider refuses is no misuse of the command line.
+    // What a provider refuses is not a misuse of the command line.
     const Exit exit = exit_for(*end.error);
     return exit == Exit::usage || exit == Exit::not_found ? Exit::failed : exit;
   }
@@ -421,7 +420,7 @@ Piece headline(const TurnOutcome& end, const Session& session) {
   }
 }
 
-// Whoever wants to hear nothing still hears why it failed.
+// With --quiet too, a failure is explained.
 void tell_headline(CommandContext& context, const TurnOutcome& end, const Session& session) {
   const Piece piece = headline(end, session);
   const bool has_failed = end.error || end.report.stop == TurnStop::refused;
@@ -432,7 +431,7 @@ void tell_headline(CommandContext& context, const TurnOutcome& end, const Sessio
   }
 }
 
-// An answer is told with its totals, and these say it.
+// An answer is shown with its totals, and these say it.
 void tell_unconfirmed(CommandContext& context, const TurnOutcome& end) {
   if (end.unconfirmed_micros == 0) return;
   if (!end.error && end.report.stop == TurnStop::completed) return;

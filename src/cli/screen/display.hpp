@@ -51,7 +51,7 @@ namespace perdure::cli {
 /// "1 session", "2 sessions", "3 entries".
 [[nodiscard]] std::string counted(std::uint64_t number, std::string_view noun);
 
-/// How a session stands, as lists show it: a status, or what follows from it.
+/// A session's state, as lists show it: a status, or what follows from it.
 enum class ShownState : std::uint8_t {
   active,
   waiting,
@@ -59,7 +59,7 @@ enum class ShownState : std::uint8_t {
   completed,
   failed,
   cancelled,
-  ready,  ///< A fork that nobody has run yet.
+  ready,  ///< A fork that was not run yet.
   interrupted,
   needs_attention,
   moved,

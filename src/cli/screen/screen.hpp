@@ -56,7 +56,7 @@ class Screen {
   /// Whether what is drawn can be taken back and drawn again.
   [[nodiscard]] bool can_redraw() const { return traits_.is_terminal && traits_.takes_escapes; }
   [[nodiscard]] std::size_t columns() const { return traits_.columns; }
-  /// False once nobody reads any more, or it cannot be written.
+  /// False once the reader is gone, or it cannot be written.
   [[nodiscard]] bool is_open() const;
 
  private:
@@ -144,7 +144,7 @@ class ProgressBar {
   bool is_drawn_ = false;
 };
 
-/// Nobody else writes to `talk` while this lives.
+/// Nothing else writes to `talk` while this lives.
 class WaitNotice {
  public:
   WaitNotice(Screen& talk, std::string what, Duration after);

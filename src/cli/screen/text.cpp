@@ -99,7 +99,7 @@ constexpr char32_t as_emoji = 0xFE0F;
 constexpr char32_t keycap = 0x20E3;
 
 // Whether prose needs it there: between two letters that it joins or parts, or after the emoji that it
-// shapes. 0: the text begins or ends there, and may go on in the next piece of a stream.
+// shapes. 0: the text begins or ends there, and may continue in the next piece of a stream.
 bool belongs_there(char32_t before, char32_t code, char32_t after) {
   if (code == as_text || code == as_emoji) {
     const bool is_on_a_key = before == '#' || before == '*' || (before >= '0' && before <= '9');

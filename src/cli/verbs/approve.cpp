@@ -7,7 +7,7 @@
 namespace perdure::cli {
 namespace {
 
-// Whoever allows a call sees which, with all that it is given.
+// A person who allows a call sees which, with all its arguments.
 Result<void> show_call(CommandContext& context, Store& store, const Call& call) {
   auto state = read_state(store, call.session, Point::head());
   if (!state) return forward(state);
@@ -24,8 +24,8 @@ Result<void> show_call(CommandContext& context, Store& store, const Call& call) 
   return {};
 }
 
-// Where somebody has denied it, it is allowed by whoever says so again. The log tells both names to the
-// one who denied it: the reason says what it overrules.
+// Where it was denied, allowing it takes a second confirmation. The log shows both names to the one
+// who denied it: the reason says what it overrules.
 Result<Permission> permission_for(CommandContext& context, Store& store, const Call& call) {
   const std::string reason = context.given().find("reason").value_or("");
   Permission permission{.allow = true, .decision = "approved", .why = reason};

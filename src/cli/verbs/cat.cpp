@@ -76,7 +76,7 @@ Result<Exit> run_cat(CommandContext& context, Store& store, const PlaceInSession
   } else {
     context.screen().text(json_visible(indented(*value)));
   }
-  // What cannot be read is missing in what was printed: nobody may take that for the whole.
+  // What cannot be read is missing in what was printed: the reader must know that it is incomplete.
   return end_with_damage(context, place.session.id, damaged_places(*state));
 }
 

@@ -47,7 +47,7 @@ class Chat {
     return go_on(std::nullopt);
   }
 
-  /// One is begun with the first line.
+  /// One is started with the first line.
   Result<void> prepare(AgentSource source) {
     source_ = std::move(source);
     auto file = load_agent(source_, context_.io().environment);
@@ -137,7 +137,7 @@ class Chat {
     return true;
   }
 
-  /// A turn that failed is told; only a session that another process has taken over ends the chat.
+  /// A failed turn is reported; only a session that another process has taken over ends the chat.
   Result<void> go_on(std::optional<Message> input) {
     TurnOutcome end = play_turn(context_, store_, *session_, std::move(input), false);
     end.signal = signals_.renew();  // The one that stopped the turn is not the one that leaves.
@@ -198,9 +198,9 @@ class Chat {
   AgentSource source_;
   std::unique_ptr<Agent> agent_;  ///< Outlives its session.
   std::optional<AgentSession> session_;
-  std::optional<Waiting> waiting_;  ///< The call that the last turn left without a word.
+  std::optional<Waiting> waiting_;  ///< The call that the last turn left undecided.
   bool is_leaving_ = false;         ///< The next Ctrl-C leaves.
-  bool is_terminated_ = false;      ///< Somebody ended the process while a turn ran.
+  bool is_terminated_ = false;      ///< The process was asked to end while a turn ran.
 };
 
 Result<void> start_chat(CommandContext& context, Store& store, Chat& chat) {

@@ -18,7 +18,7 @@ Result<Exit> run_completion(CommandContext& context) {
   return Exit::done;
 }
 
-// A shell shows a word as it is: one with characters that nobody can see is not offered.
+// A shell shows a word as it is: one with invisible characters is not offered.
 void tell_word(CommandContext& context, const std::string& word, std::string_view what) {
   if (visible(word) != word) return;
   context.screen().bytes(fmt::format("{}\t{}\n", word, visible(what)));
@@ -66,7 +66,7 @@ Result<Exit> run_complete(CommandContext& context) {
                          found.by == Completes::session_or_file;
   Result<void> told;
   if (is_stored) told = tell_stored(context, found);
-  // Also where there is no store yet.
+  // Also before a store exists.
   if (takes_file) context.screen().bytes(":files\n");
   if (!told) return forward(told);
   return Exit::done;

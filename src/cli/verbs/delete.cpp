@@ -6,8 +6,8 @@
 namespace perdure::cli {
 namespace {
 
-// Whoever runs it can be stopped. A call that was never made needs no decision, only somebody who gives
-// it up.
+// The process that runs it can be stopped. A call that was never made needs no decision: it is
+// given up.
 Error with_next_command(const CommandContext& context, Store& store, const SessionId& id,
                         Error error) {
   if (error.code == ErrorCode::lease_held) {
@@ -42,7 +42,7 @@ Result<std::uint64_t> remove_one(const CommandContext& context, Store& store,
   return std::unexpected(with_next_command(context, store, id, std::move(freed).error()));
 }
 
-// Of several names one may be gone since an earlier try: whoever repeats it has to leave it out.
+// Of several names one may be gone since an earlier try: a repeat has to leave it out.
 Error with_nothing_done(const CommandContext& context, Error error) {
   if (error.code != ErrorCode::not_found || context.given().arguments.size() == 1) return error;
   error.message += ". Nothing was deleted: leave out what is gone, and the others go";

@@ -1,4 +1,4 @@
-// The demonstration: a script that lies with the refund desk, and takes this process's place.
+// The demonstration: a script that is stored with the refund desk, and replaces this process.
 
 #include <array>
 #include <cerrno>

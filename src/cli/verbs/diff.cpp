@@ -1,4 +1,4 @@
-// What lies between two points, of one session or of two.
+// What is between two points, of one session or of two.
 
 #include <variant>
 

@@ -6,7 +6,7 @@
 namespace perdure::cli {
 namespace {
 
-// What an error says of the file is meant of the stream that it stands for.
+// What an error says of the file is about the stream that it was read from.
 Error told_of_stream(Error error, const std::string& path) {
   if (const auto at = error.message.find(path); at != std::string::npos)
     error.message.replace(at, path.size(), "stdin");
@@ -14,7 +14,7 @@ Error told_of_stream(Error error, const std::string& path) {
   return error;
 }
 
-// A store is not made for a bundle that is none.
+// A store is not made for an invalid bundle.
 Result<Store*> store_for(CommandContext& context, const std::string& path,
                          const Progress& progress) {
   auto store = context.open();

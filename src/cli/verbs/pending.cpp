@@ -1,5 +1,5 @@
 // What waits for a person, over all sessions: calls in doubt, calls left by a process that is gone,
-// calls that nobody has allowed yet, questions.
+// calls that are not allowed yet, questions.
 
 #include <algorithm>
 

@@ -68,7 +68,7 @@ Result<std::optional<Message>> input_of(CommandContext& context) {
 
 // What is decided with the command line, before anything runs.
 Result<void> prepare(CommandContext& context, Session& session, bool has_input) {
-  // Whoever began it died before its first message was recorded: there is nothing to go on with.
+  // The process that started it died before its first message was recorded: nothing to continue.
   if (!has_input && session.state().transcript.empty()) {
     return misuse(
         fmt::format("nothing was said in {} yet: {}", session.id().text(),

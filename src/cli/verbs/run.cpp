@@ -1,4 +1,4 @@
-// A session begun: the agent of a file, or a model alone, and what it is told.
+// Starts a session: the agent of a file, or a model alone, and its prompt.
 
 #include "context/agent_source.hpp"
 #include "perdure/agent/agent.hpp"

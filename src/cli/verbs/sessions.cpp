@@ -9,7 +9,7 @@
 namespace perdure::cli {
 namespace {
 
-// The store sorts all it has for each page, so whoever looks past many rows takes larger ones.
+// The store sorts all it has for each page, so a reader of many rows takes larger ones.
 constexpr std::size_t page_rows = 200;
 constexpr std::size_t page_growth = 4;
 constexpr std::size_t page_rows_max = 10'000;
@@ -187,7 +187,7 @@ Result<void> await_reason(CommandContext& context, Store& store, std::uint64_t s
   for (Duration waited{0}; waited < look_again; waited += look_at_terminal) {
     auto now = store.wait_for_change(seen, look_at_terminal);
     if (!now) return forward(now);
-    context.screen().flush();  // Also without a word: whoever reads may be gone.
+    context.screen().flush();  // Also if nothing was written: the reader may be gone.
     if (*now > seen || context.follows_resize() || !context.screen().is_open()) return {};
   }
   return {};

@@ -1,4 +1,4 @@
-// One session on one screen: how it stands, who runs it, what it cost, what to do next.
+// One session on one screen: its status, who runs it, what it cost, what to do next.
 
 #include <fmt/ranges.h>
 
@@ -64,7 +64,7 @@ std::string next_command(const CommandContext& context, const Standings& standin
       fmt::format("resume {}{}", row.id.text(), standings.has_messages ? "" : " \"…\""));
 }
 
-// A request that nobody waits for any more may have been paid for as well. A resume gives back what was
+// A request that was given up may have been paid for as well. A resume gives back what was
 // reserved for one that was not sent.
 std::int64_t unconfirmed_of(Store& store, const SessionSummary& row, const State& state) {
   const BudgetTotals& totals = state.budget.totals;
@@ -89,7 +89,7 @@ std::string because_text(const Standings& standings) {
   return is_question ? "it waits for an answer" : standings.row.wait_reason;
 }
 
-// What has ended may still have a call that nobody knows the end of.
+// What has ended may still have a call whose outcome is unknown.
 Piece state_piece(const CommandContext& context, const SessionSummary& row) {
   const ShownState standing = shown_state(row);
   Piece piece = shown(standing, context.is_terminal());

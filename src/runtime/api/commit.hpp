@@ -1,9 +1,9 @@
 // What every way to commit to a session shares: a write whose answer may be lost, and the one place
 // where a change of status gets its entry in the log (session_values.hpp).
 //
-// A batch has an id, so whoever repeats it gets the receipt of the first time: it is never made twice.
-// SessionWriter and the checkpointer's HeldLog pass every batch through note_status, so no batch changes
-// the status without saying who did, and why.
+// A batch has an id, so a repeated commit gets the receipt of the first time: it is never made
+// twice. SessionWriter and the checkpointer's HeldLog pass every batch through note_status, so no
+// batch changes the status without saying who did, and why.
 
 #pragma once
 
@@ -49,7 +49,7 @@ struct StatusKnown {
   Status status = Status::active;
   std::string wait_reason{};
   Status in_log = Status::active;
-  bool restored = false;  ///< From a bundle or a backup, and nobody has taken it up since.
+  bool restored = false;  ///< From a bundle or a backup, and not taken up since.
   bool has_open_calls = false;
 };
 

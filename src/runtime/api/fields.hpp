@@ -182,7 +182,7 @@ class Reader {
   /// The text of the object.
   [[nodiscard]] std::string_view whole() const;
 
-  /// The members that nobody took. Fails: with what was remembered.
+  /// The members that were not taken. Fails: with what was remembered.
   [[nodiscard]] Result<Unknown> finish();
 
  private:
@@ -207,7 +207,7 @@ class Reader {
   std::optional<Error> failed_;
 };
 
-/// The rest of an object that was begun: the fields of the value, and what it does not know.
+/// The rest of an object that was started: the fields of the value, and what it does not know.
 template <Shaped Value>
 std::string write_rest(Writer& writer, const Value& value) {
   fields(writer, value);
@@ -252,7 +252,7 @@ void Reader::read_part(std::size_t part, Value& out) {
 }
 
 /// Fields without a member are those of `value`.
-/// Fails: `invalid_argument` for text that is no such value; `unsupported` for a newer version.
+/// Fails: `invalid_argument` for text that is not such a value; `unsupported` for a newer version.
 template <Shaped Value>
 Result<Value> read(std::string_view text, Value value) {
   Reader reader(text, shape_name(value));

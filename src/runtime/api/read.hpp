@@ -1,6 +1,6 @@
 // Looking at a session without its lease: its line, what of it is damaged, where its turns and steps
-// end. Its owner goes on meanwhile, and is not disturbed. And the conversation as a provider may be
-// sent it, told piece by piece as it grows.
+// end. Its owner continues meanwhile, undisturbed. And the conversation as a provider may be sent
+// it, passed on piece by piece as it grows.
 
 #pragma once
 
@@ -92,8 +92,8 @@ struct HistoryNews {
 /// history before the last response is neither read nor kept here.
 class GrowingHistory {
  public:
-  /// What was told before, with `kept` and `added` of this one, is provider_messages(state). Where much
-  /// is new it is told in parts, so that nobody holds a second copy of a long conversation: each
+  /// What was passed on before, with `kept` and `added` of this one, is provider_messages(state).
+  /// Much news comes in parts, so that there is never a second copy of a long conversation: each
   /// part is well-formed, and ends with the turn that brings it to `text_max` bytes.
   [[nodiscard]] HistoryNews update(const State& state,
                                    std::size_t text_max = std::numeric_limits<std::size_t>::max());

@@ -85,7 +85,7 @@ struct Attempted {
 struct Doubt {
   Position call = 0;
   std::string why{};
-  /// The attempt has returned, by the word of its maker, or the process that made it has ended.
+  /// The attempt has returned, as its maker reports, or the process that made it has ended.
   bool has_ended = false;
   Unknown unknown{};
   bool operator==(const Doubt&) const = default;

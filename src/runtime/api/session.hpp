@@ -150,7 +150,7 @@ struct RecoveryRules {
 /// Fails: as Log::find_value.
 [[nodiscard]] Result<bool> is_of(Store& store, const SessionId& id, std::string_view agent_digest);
 
-/// The session goes on under another agent: with its digest and its setup.
+/// The session continues under another agent: with its digest and its setup.
 Result<void> set_agent(Session& session, const AgentChange& change, const Setup& setup);
 
 /// Takes in what was edited by hand in the session's folder beneath `root`. Returns what is wrong

@@ -60,7 +60,7 @@ class Approvals {
   /// What was allowed is no longer allowed. What was asked or refused stays.
   void forget_given();
 
-  /// The latest word on this call with these arguments; null if there is none.
+  /// The latest decision on this call with these arguments; null if there is none.
   [[nodiscard]] const Approval* find(Position call, const Digest& args_digest) const;
   /// Whether an attempt of this call with these arguments is allowed.
   [[nodiscard]] bool covers(Position call, const Digest& args_digest) const;
@@ -191,7 +191,7 @@ struct StateDetails {
   Approvals approvals{};
   std::optional<Origin> origin{};
   std::map<std::string, Child, std::less<>> children{};  ///< By session id, ended or not.
-  std::optional<ChildEnd> end{};                         ///< What its parent is told.
+  std::optional<ChildEnd> end{};                         ///< What its parent learns.
   std::optional<StatusNote> status{};                    ///< The last change of it.
   std::optional<OpenRequest> request{};
   std::map<Position, OpenCall> open_calls{};

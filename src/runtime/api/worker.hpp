@@ -1,14 +1,14 @@
 // This process as a worker of the store: enrolled, renewed in time, retired at the end.
 //
 // Renewal is at a third of the lease time, on a thread of its own, so that a long model
-// call or tool does not lose the lease. A renewal counts from the moment it was begun.
-// Whoever is about to act on the world asks `may_act` first: it says no a while before
-// the lease ends, whatever the renewals are doing. That only makes us stop early;
-// safety rests on the fence. A renewal that comes back late says nothing of the time between:
-// what was held may be somebody else's by now (SessionWriter::check_may_act).
+// call or tool does not lose the lease. A renewal counts from the moment it was started. Code about
+// to act on the world asks `may_act` first: it returns no some time before the lease ends, whatever
+// the renewals do. That only makes us stop early; safety rests on the fence. A renewal that comes
+// back late says nothing of the time between: what was held may be another worker's by now
+// (SessionWriter::check_may_act).
 //
 // To the store a worker that asks for a session which it has already is its owner: it gets the same
-// lease. And a lease ends while the object that had it lives on, with a call that is under way. So that
+// lease. And a lease may end while its object is alive, with a call under way. So that
 // a process never has two objects of a session, an object takes the session's place first: one register
 // a process, for all its workers and store objects.
 
@@ -124,7 +124,7 @@ class Worker {
 [[nodiscard]] std::string machine_name();
 
 /// The error, with a message that says "held by worker W on H, process P, since T", or that it is
-/// this process; as it is if nobody holds the session any more.
+/// this process; unchanged if the session is no longer held.
 [[nodiscard]] std::unexpected<Error> name_holder(Store& store, const SessionId& session,
                                                  Error error);
 

@@ -113,7 +113,7 @@ class Attempts {
 
   /// Runs the calls, which are dispatched, at the same time. The result has one for each. A call
   /// whose time is over is asked to stop, and all are when this is; then they are waited for as long
-  /// as Policy::stop_patience lasts. Asked before they began, none is begun.
+  /// as Policy::stop_patience lasts. Asked before they began, none is started.
   /// Fails: as the ledger's readers, before anything was run.
   [[nodiscard]] Result<std::vector<Ended>> run(const std::vector<CallView>& calls,
                                                const std::stop_token& stop = {});
@@ -148,7 +148,7 @@ class Attempts {
   using Running = Attempt<Result<ToolOutcome>>;
   using Asking = Attempt<Result<Verdict>>;
 
-  /// When an attempt was asked to stop, and why if nobody wanted that: words before what it says.
+  /// When an attempt was asked to stop, and why if not by a user: text that precedes what it says.
   struct Asked {
     Uptime at{};
     std::string why{};

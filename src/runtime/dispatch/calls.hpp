@@ -4,7 +4,7 @@
 // And the calls that a session is to make, written down before any of them acts: those that a response
 // asks for, and those of the step at which a new line begins, a fork's or that of a session that goes
 // back. The last response there asks for them, and the line has no outcome of them. A session makes only
-// calls that it issued itself, so what another one issued becomes a call of its own, or is told of.
+// calls that it issued itself, so what another one issued becomes its own call, or is reported.
 
 #pragma once
 
@@ -103,7 +103,7 @@ class Records {
   void doubt(const CallView& call, const std::string& why) {
     doubt(call, why, call.open.ended_at.has_value());
   }
-  /// Tells the model that nobody knows.
+  /// Tells the model that the outcome is unknown.
   void tell_doubt(const CallView& call, const std::string& why);
   /// Starts the next attempt. One that is dispatched still becomes in doubt before. The two last as
   /// in Attempted.
@@ -128,7 +128,7 @@ class Records {
 /// How many calls the message asks for.
 [[nodiscard]] std::size_t count_calls(const Message& message);
 
-/// The state as of the point; if a response stands there and its intents follow, with these: they are
+/// The state as of the point; if a response is there and its intents follow, with these: they are
 /// one commit, and what became of the calls is found by them. `prefers_own`, for a session that goes
 /// back: with its own intents, if it has made the calls of a response that it shares.
 /// Fails: as read_state; as the ledger's readers.
@@ -150,7 +150,7 @@ class Records {
                                  std::vector<CarriedCall>& calls, const Origin* fresh);
 
 /// The same for a session that goes back to that state. Its own calls stay what they are; of those of
-/// another session, what came of them is told, and only what was never begun is made.
+/// another session, what came of them is reported, and only what was never started is made.
 /// Fails: as carried_calls; as Log::read.
 [[nodiscard]] Result<void> carry_back(SessionWriter& writer, Draft& draft, const State& state);
 

@@ -112,8 +112,8 @@ Decision about_intended(const CallFacts& facts) {
   return by_approval(facts);
 }
 
-// The vendor must still know the key when the attempt arrives, not only when it starts. How long ago
-// something was that the clock calls the future, nobody knows; clocks of two machines differ a little.
+// The vendor must still know the key when the attempt arrives, not only when it starts. The age of
+// something in the clock's future is unknown; clocks of two machines differ a little.
 bool is_in_window(const CallFacts& facts, const Tool& tool) {
   if (!tool.key_window) return true;
   const Timestamp first = facts.call.open.first_attempt.value_or(Timestamp{});
@@ -160,7 +160,7 @@ Decision about_unresolved(const CallFacts& facts, const Tool& tool) {
   return by_policy(facts, "it is unknown whether it took effect");
 }
 
-// Nobody need be asked: it changed nothing, and the model can ask for it again.
+// No person is asked: it changed nothing, and the model can ask for it again.
 Decision about_read(const CallFacts& facts, const Tool* tool) {
   if (tool == nullptr) return give_up("its tool is gone, or its arguments can no longer be read");
   // A second run of what it has become could be a second effect.
@@ -203,9 +203,9 @@ Decision about_begun(const CallFacts& facts) {
   return about_unresolved(facts, *tool);
 }
 
-// Why a call that was begun may not be begun once more; empty: it may. What is forbidden since is not
-// run. A bundle that was not accepted starts nothing: a person decides about its calls, and a decision
-// to run one needs no other approval.
+// Why a call that was started may not be started once more; empty: it may. What is forbidden since
+// is not run. A bundle that was not accepted starts nothing: a person decides about its calls, and
+// a decision to run one needs no other approval.
 std::optional<std::string> find_objection(const CallFacts& facts) {
   if (facts.permission.permit == Permit::deny) {
     return "it is no longer allowed: " + facts.permission.why;
@@ -249,7 +249,7 @@ bool may_have_taken_effect(const Call& call) {
   return is_unresolved && call.effect != EffectClass::read_only;
 }
 
-// What a fork shares with its parent is told to its model, too; it blocks until the parent knows.
+// A fork's model hears of calls shared with the parent, too; they block until the parent knows.
 Result<std::optional<std::string>> find_block(const FactSource& source, const CallView& call) {
   if (call.is_read_only()) return std::nullopt;  // It can repeat nothing.
   for (const auto& [position, other] : source.state.details->open_calls) {

@@ -48,7 +48,7 @@ enum class Maker : std::uint8_t {
   running,  ///< It is this process, and the attempt has not returned.
   done,     ///< It is this process, and the attempt has returned.
   gone,     ///< Another process, known to be dead.
-  unknown,  ///< Another process that lost its lease: it may still go on where it stopped.
+  unknown,  ///< Another process that lost its lease: it may still continue where it stopped.
 };
 
 struct CallFacts {
@@ -58,7 +58,7 @@ struct CallFacts {
   std::optional<Error> policy_error{};  ///< The policy threw: nothing is known to be permitted.
   std::optional<Approval> approval{};   ///< The latest decision of a person about it.
 
-  // Of a call that was not begun.
+  // Of a call that was not started.
   /// A call in doubt that keeps its tool from being called.
   std::optional<std::string> blocked_by{};
   std::optional<Call> holder{};  ///< Another call that holds its key.
@@ -66,7 +66,7 @@ struct CallFacts {
   /// Imported bundles that were not accepted say that it was done.
   std::optional<std::string> claim{};
 
-  // Of a call that was begun.
+  // Of a call that was started.
   Maker maker = Maker::done;
   /// The last moment at which the last attempt could have sent something.
   Timestamp sent_before{};
@@ -92,7 +92,7 @@ struct Decision {
 
 [[nodiscard]] Decision decide(const CallFacts& facts);
 
-/// How people and models are told which call holds a key. Its session may be gone, and its id be
+/// How the holder of a key is named to people and models. Its session may be gone, and its id be
 /// that of another one now.
 [[nodiscard]] std::string holder_name(const Call& holder);
 

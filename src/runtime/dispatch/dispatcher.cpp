@@ -187,7 +187,7 @@ Result<CallFacts> Dispatcher::facts_about(const CallView& call) {
     const bool is_gone = before && before->gone && before->worker.text() == call.open.worker;
     facts.maker = is_gone ? Maker::gone : Maker::unknown;
   }
-  // Whoever held it before us could send until we took it; what came back late, until it did. Where no
+  // An owner before us could send until we took it; what came back late, until it did. Where no
   // record says when ours came back, it had when we first looked.
   facts.now = writer_.deps().clock.now();  // Reading took its time, the policy's answer too.
   Timestamp ours = facts.now;
@@ -221,7 +221,7 @@ Result<Dispatcher::Step> Dispatcher::go_on_with(const CallView& call) {
     if (!verdicts_.contains({call.call(), call.row.attempts})) {
       auto ended = end_leftovers(call);
       if (!ended) return forward(ended);
-      // What was cut off says nothing: whoever goes on does it again.
+      // What was cut off says nothing: the next run does it again.
       if (*ended && stop_.stop_requested()) return Step::went_on;
       left = *std::move(ended);
     }
@@ -312,7 +312,7 @@ Result<Dispatcher::Step> Dispatcher::ask_verify(const CallView& call) {
   const Timestamp began = writer_.deps().clock.now();
   auto verdict = verify(call);
   if (!verdict) return forward(verdict);
-  // An answer that was cut off says nothing: whoever goes on asks again.
+  // An answer that was cut off says nothing: the next run asks again.
   if (stop_.stop_requested()) return Step::went_on;
   ++report_.verified;
   verdicts_[{call.call(), call.row.attempts}] = {.verdict = *std::move(verdict), .began = began};
@@ -487,7 +487,7 @@ Result<std::vector<CallView>> Dispatcher::open_beside(const std::vector<CallView
   return open;
 }
 
-// Nobody will ever know but this process. The model was told already of some that they are in doubt.
+// Only this process knows late outcomes. The model was told already that some are in doubt.
 Result<void> Dispatcher::record_late() {
   if (!attempts_.has_late()) return {};
   auto calls = open_calls(writer_);

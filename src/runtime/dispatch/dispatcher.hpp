@@ -1,5 +1,5 @@
-// Makes the calls of a session, one after the other, and finds out about those of which nobody
-// knows. Facts are gathered in facts.hpp, decisions are made in decide.hpp; what is written is in
+// Makes the calls of a session, one after the other, and settles those whose outcome is unknown.
+// Facts are gathered in facts.hpp, decisions are made in decide.hpp; what is written is in
 // calls.hpp.
 //
 // Nothing acts before the commit that dispatches it is known to be there. What happens between
@@ -50,9 +50,9 @@ class Dispatcher {
   /// It is not written any more, if it is not yet.
   void drop_next_request() { next_request_.reset(); }
 
-  /// Adds to the draft that calls which were not begun never will be, and forgets them: those that
-  /// are intended are `cancelled`, and the model is told why; of those that are dispatched it is
-  /// told that they were not started. How many.
+  /// Adds to the draft that calls which were not started never will be, and forgets them: those
+  /// that are intended are `cancelled`, and the model is told why; of those that are dispatched the
+  /// model is told that they were not started. How many.
   /// Fails: as the ledger's readers, and then leaves all as it was.
   [[nodiscard]] Result<std::size_t> cancel_unbegun(Draft& draft, const std::string& why);
 
@@ -72,7 +72,7 @@ class Dispatcher {
   [[nodiscard]] bool is_running(Position call) const;
 
   /// Asks the call's tool, which can be asked, whether it took effect; writes nothing. As long as
-  /// its timeout lasts, or whoever runs the calls does not stop.
+  /// its timeout lasts, or the runner of the calls does not stop.
   /// Fails: as the ledger's readers; `lease_lost` if this worker may not act any more.
   [[nodiscard]] Result<Verdict> verify(const CallView& call);
 
@@ -121,7 +121,7 @@ class Dispatcher {
   std::map<std::pair<Position, std::int64_t>, Timestamp> seen_;
   /// To be written with the last outcome of the present calls.
   std::optional<NewRequest> next_request_;
-  std::stop_token stop_;  ///< Of whoever runs the calls now; none while nobody does.
+  std::stop_token stop_;  ///< Of the caller that runs the calls now; none if none does.
   CallsReport report_;
 };
 

@@ -1,5 +1,5 @@
-// A call that is refused has its row in the ledger too: what was asked for is not lost. What was begun
-// elsewhere is never run here: its outcome cannot be known.
+// A call that is refused has its row in the ledger too: what was asked for is not lost. What was
+// started elsewhere is never run here: its outcome cannot be known.
 
 #include <algorithm>
 #include <array>
@@ -146,7 +146,7 @@ Result<SessionId> owner_of(Store& store, const SessionId& session, Position posi
   }
 }
 
-// The last of them that stands for the response; 0: none.
+// The last of them whose arguments are in the response; 0: none.
 Position last_for(const std::vector<Call>& calls, Position response) {
   Position last = 0;
   for (const Call& call : calls) {

@@ -1,5 +1,5 @@
 // Turns with calls, over every backend, in a test: a model's part is played by hand, tools count
-// their runs. A crash is a runtime that goes without a word: its store object closes with its
+// their runs. A crash is a runtime that ends without notice: its store object closes with its
 // worker enrolled.
 
 #pragma once
@@ -63,7 +63,7 @@ class TurnsTest : public testing::TestWithParam<Backend> {
     keys[name].push_back(key);
   }
 
-  /// Another process takes over: the old one is gone without a word.
+  /// Another process takes over: the old one is gone without notice.
   void restart(Policy policy = {}) {
     session.reset();
     runtime.reset();

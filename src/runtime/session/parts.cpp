@@ -2,8 +2,8 @@
 // and mail.
 //
 // That a call took effect settles it; any other answer of verify is only evidence. A grant and the
-// session it is for are one commit. An end is committed by the child before its parent is told, so that
-// nothing is spent after what was not spent has gone back.
+// session it is for are one commit. An end is committed by the child before its parent learns of
+// it, so that nothing is spent after what was not spent has gone back.
 
 #include "session/parts.hpp"
 
@@ -159,7 +159,7 @@ Result<void> add_decision(SessionParts& parts, Draft& draft, Position call,
   }
   auto view = find_in_doubt(parts, call);
   if (!view) return forward(view);
-  // Whoever decides must not be overtaken by what they decided about.
+  // A decision must not be overtaken by the call that it is about.
   auto left = parts.dispatcher.end_leftovers(*view);
   if (!left) return forward(left);
   Records records(parts.writer, draft);
@@ -353,7 +353,7 @@ void add_result(Draft& draft, Accounts& accounts, const ChildEnd& end) {
     [[maybe_unused]] const auto returned = add_budget_change(
         draft, budget, {.change = BudgetChange::give_back, .subject = end.child, .micros = rest});
   }
-  // What nobody knows of the child's is not known here either, once.
+  // What is unknown of the child's cost is unknown here too, counted once.
   const std::int64_t unsure = end.spent_micros - spent;
   if (unsure > 0) add_unconfirmed(budget, draft, end.child, unsure);
   if (spent > known) {

@@ -36,10 +36,10 @@ struct CallApproval {
   bool allow = false;
   std::string who{};
   std::string why{};
-  bool overrules = false;  ///< Whoever allows it knows that somebody has denied it.
+  bool overrules = false;  ///< The person who allows it knows that it was denied.
 };
 
-/// Why calls of a cancelled session are not begun.
+/// Why calls of a cancelled session are not started.
 inline constexpr auto of_cancelled_session = "the session was cancelled";
 
 /// Both fail as Session::resolve and Session::approve do, and then leave the draft as it was.

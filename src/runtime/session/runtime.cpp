@@ -251,7 +251,7 @@ Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& sp
   auto forked = foresee(parts_->store, from, *state, spec.fresh_effects);
   if (!forked) return forked;
   forked->id = spec.id ? *spec.id : mint<SessionTag>(*parts_->options.ids);
-  // The parent may go on meanwhile.
+  // The parent may continue meanwhile.
   const NewSession made{
       .id = forked->id,
       .annotation = spec.annotation,
@@ -275,7 +275,7 @@ Result<Forked> foresee_fork(Store& store, const SessionId& from, Point at, bool 
 
 namespace {
 
-// Whether it was made, and what it cost, nobody here may know: then it counts as spent.
+// Whether it was made, and what it cost, may be unknown here: then it counts as spent.
 Result<bool> give_up_request(SessionWriter& writer) {
   if (!writer.state().details->request) return false;
   Store& store = writer.deps().store;
@@ -331,8 +331,8 @@ Result<RecoveryReport> Runtime::Parts::recover(Session& session) {
   SessionWriter& writer = session.parts().writer;
   RecoveryReport report{.entries = writer.state().entries,
                         .steps = static_cast<std::uint64_t>(writer.state().totals.steps)};
-  // What has ended begins nothing; what it had begun is recorded all the same, and its parent may not
-  // have heard of its end.
+  // What has ended starts nothing; what it had started is recorded all the same, and its parent may
+  // not have heard of its end.
   if (auto told = tell_parent(session.parts()); !told) return forward(told);
   auto lost = give_up_request(writer);
   if (!lost) return forward(lost);

@@ -62,7 +62,7 @@ std::int64_t changed_ns(const struct stat& status) {
   return status.st_ctim.tv_sec * second + status.st_ctim.tv_nsec;
 }
 
-// Somebody else could put into it what the model is told.
+// Otherwise another user could put into it what the model is told.
 Result<void> check_ours(const Descriptor& folder, const std::string& path) {
   struct stat status{};
   if (::fstat(folder.get(), &status) != 0) return cannot("look at", path);
@@ -101,7 +101,7 @@ Result<std::string> read_all(const Descriptor& file, const std::string& place, s
   return bytes;
 }
 
-// Absent is no error: then it is not open.
+// Absent is not an error: then it is not open.
 Result<Descriptor> open_root(const std::string& root, bool makes) {
   std::error_code error;
   const auto parent = std::filesystem::path(root).lexically_normal().parent_path();
@@ -151,7 +151,7 @@ Result<std::vector<std::string>> ScratchFolder::keys() const {
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(copy), ::closedir);
   if (!entries) return cannot("list", path_);
   std::vector<std::string> keys;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else has this stream.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): only this function has this stream.
   while (const dirent* entry = ::readdir(entries.get())) {
     std::string_view name = static_cast<const char*>(entry->d_name);
     if (!name.ends_with(suffix)) continue;

@@ -49,7 +49,7 @@ class ScratchFolder {
   /// Fails: `unavailable` for what is not a plain file of UTF-8, or beyond
   /// scratch_value_bytes_max.
   [[nodiscard]] Result<File> read(const std::string& key) const;
-  /// A reader sees the old text or the new one, and so does whoever comes after a power cut.
+  /// A reader sees the old text or the new one, and so does a reader after a power cut.
   /// `seen`: the file as it was read, null if it was not there.
   /// Fails: `unavailable`, also if the file is not as it was seen; then it is left alone.
   [[nodiscard]] Result<void> replace(const std::string& key, const File* seen,
@@ -67,7 +67,7 @@ class ScratchFolder {
   Descriptor folder_;
 };
 
-/// What a session's folder is called: its id, or, for one that is no plain name, `%` and its
+/// What a session's folder is called: its id, or, for one that is not a plain name, `%` and its
 /// SHA-256.
 [[nodiscard]] std::string scratch_folder_name(const std::string& session);
 

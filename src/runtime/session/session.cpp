@@ -125,7 +125,7 @@ Result<Position> Session::set(const Plan& plan) {
 Result<void> set_agent(Session& session, const AgentChange& change, const Setup& setup) {
   return session.parts().writer.write([&](Draft& draft) -> Result<void> {
     draft.add(appending("origin", "agent", to_json(change)));
-    // Whose it is now stands in one entry, and is found without the log before it.
+    // Whose it is now is in one entry, and is found without the log before it.
     Origin origin = session.state().details->origin.value_or(Origin{});
     origin.agent_digest = change.agent_digest;
     draft.add(replacing("origin", "origin", to_json(origin)));
@@ -285,7 +285,7 @@ struct Response {
   std::vector<dispatch::CallView> begun{};  ///< Calls that it dispatches.
 };
 
-// What nobody knows of a cost stays with the reservation.
+// The unknown part of a cost stays with the reservation.
 Result<void> add_cost(Response& made, const Request& request, const Usage& usage) {
   BudgetEntry spend{
       .change = BudgetChange::spend, .subject = request.reservation, .micros = usage.cost_micros};

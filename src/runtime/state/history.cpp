@@ -68,7 +68,7 @@ class Results {
     if (!outcome) return unmarked_.push_back(&result);
     if (outcome->call <= message) return;
     const auto [known, is_first] = marked_.try_emplace(outcome->call, &result);
-    // The first word that is final stands; before it, the latest.
+    // The first final result counts; before it, the latest.
     if (!is_first && !outcome_of(*known->second)->is_final()) known->second = &result;
   }
 
@@ -79,7 +79,7 @@ class Results {
 // Which result answers which call of a message.
 //
 // A result that is marked with its call (records.hpp) belongs to it by that mark: the state knows
-// which block an open call stands for, and the call of a message is intended after the message, so a
+// which block an open call is for, and the call of a message is intended after the message, so a
 // mark before it means an earlier turn. The provider's id decides only among what is left.
 class Answers {
  public:
@@ -186,7 +186,7 @@ Message as_far_as_it_went(Message message) {
   return message;
 }
 
-// A message that is no assistant's: without results, which have gone where they belong.
+// A message that is not an assistant's: without results, which have gone where they belong.
 Message without_results(const Message& message, Answers& answers) {
   if (message.is_partial) return as_far_as_it_went(message);
   Message kept{.id = message.id,

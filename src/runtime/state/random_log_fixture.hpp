@@ -1,4 +1,4 @@
-// Logs that nobody would write, for the properties of the fold: a few ids and positions,
+// Logs that no program would write, for the properties of the fold: a few ids and positions,
 // so that they meet, on all channels, in any order, some entries odd or unreadable.
 
 #pragma once
@@ -61,7 +61,7 @@ inline Message any_message() {
   return message;
 }
 
-/// Channel, kind and body of something that is no message.
+/// Channel, kind and body of something that is not a message.
 inline void add_any_other(LogOf& log) {
   static const std::vector<std::vector<std::string>> bodies = {
       {"budget", "limit", R"({"micros":50})"},

@@ -66,7 +66,7 @@ Result<void> walk(Store& store, const SessionId& session, Point as_of,
 }
 
 // What the runtime itself put into a blob for its size is read back; a user's channel keeps its
-// references, and a note's own blob is read when somebody asks for the note.
+// references, and a note's own blob is read when the note is asked for.
 bool is_in_blob_for_size(const Entry& entry) {
   return is_reserved(entry.channel) && !(entry.channel == "scratchpad" && entry.kind == "blob");
 }
@@ -151,7 +151,7 @@ class StepFinder {
   [[nodiscard]] bool belongs_after(const Entry& entry) const {
     if (step_ == 0) return entry.channel == "transcript";
     const bool is_next_request = entry.kind == to_string(BudgetChange::reserve);
-    // The turn's rest; that it goes on again is of the next one.
+    // The turn's rest; that it continues is of the next one.
     const bool is_rest = entry.kind == status_kind(Status::waiting);
     return (entry.channel == "budget" && !is_next_request) || entry.channel == "plan" ||
            (entry.channel == "status" && is_rest);

@@ -72,7 +72,7 @@ Skip fold_doubt(State& state, const Entry& entry, Doubt doubt) {
   return {};
 }
 
-// It ends the doubt. The call itself is ended by its result, or goes on.
+// It ends the doubt. The call itself is ended by its result, or continues.
 Skip fold_resolution(State& state, const Entry& /*entry*/, const Resolution& resolution) {
   OpenCall* call = find_open(state, resolution.call);
   if (call == nullptr) return {};
@@ -138,7 +138,7 @@ Skip fold_agent(State& state, const Entry& /*entry*/, AgentChange change) {
   return {};
 }
 
-// Paid, given up, or known to be lost: nobody waits for that answer any more.
+// Paid, given up, or known to be lost: that answer is not awaited any more.
 bool ends_request(const BudgetEntry& entry, const std::optional<OpenRequest>& request) {
   const bool ends = entry.change == BudgetChange::spend ||
                     entry.change == BudgetChange::unconfirmed ||
@@ -171,7 +171,7 @@ Skip void_decisions(State& state, const Entry& /*entry*/) {
 }
 
 Skip fold_approval(State& state, const Entry& entry, Approval approval) {
-  // Whoever decides has seen the call.
+  // A decision follows its call in the log.
   if (entry.position <= approval.call) return SkipReason::refused;
   return fold_part(state.details->approvals, entry, [&](Approvals& approvals) {
     return approvals.apply(std::move(approval)).has_value();
@@ -203,8 +203,8 @@ Skip fold_status(State& state, const Entry& entry, StatusNote note) {
   return {};
 }
 
-// What came in is told by what the session made of it, on the other channels; a note's blob entry only
-// keeps the blob alive.
+// What came in is known by what the session made of it, on the other channels; a note's blob entry
+// only keeps the blob alive.
 Skip pass(State& /*state*/, const Entry& /*entry*/) { return {}; }
 
 // The entry's body as `read` makes a value of it, folded by `take`.

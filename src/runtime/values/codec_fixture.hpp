@@ -1,5 +1,5 @@
 // What holds for the JSON of every value, for the tests of each: it comes back as it was,
-// with any bytes and with members nobody knows; a newer version is not guessed at; what
+// with any bytes and with unknown members; a newer version is not guessed at; what
 // is cut off or of another type is refused or read, and never more than that.
 
 #pragma once

@@ -315,7 +315,7 @@ Result<void> SessionWriter::begin(const NewSession& session, Draft draft, State 
 Result<void> SessionWriter::commit(Draft draft) {
   if (is_released_) return fail(ErrorCode::lease_lost, "this session was closed here");
   if (is_lost_) return lost();
-  // The draft was put together without knowing whether it goes on from that one.
+  // The draft was put together without knowing whether it continues that one.
   if (unknown_) return fail(ErrorCode::commit_unknown, "an earlier commit is not known yet");
   if (!unborn_ && draft.is_empty()) return {};
   if (draft.next_request) {
@@ -355,7 +355,7 @@ Result<Receipt> SessionWriter::commit_with_blobs(const Batch& batch) {
 }
 
 // A server may have died since, and come up without what was to be synced later, while this process
-// lives and has gone on from there. Nobody else could write, so the same batches fit again.
+// lives and has continued from there. No other process could write, so the same batches fit again.
 Result<Receipt> SessionWriter::commit_in_order(const Batch& batch) {
   auto receipt = send_surely(batch);
   if (!receipt && receipt.error().code == ErrorCode::conflict && !unsynced_.empty()) {
@@ -390,7 +390,7 @@ Result<Receipt> SessionWriter::send(const Batch& batch) {
 
 Result<Receipt> SessionWriter::send_surely(const Batch& batch) {
   const std::stop_token before = deps_.worker.stop_token();
-  // A batch that is there already gets its receipt from whoever asks: that says nothing of now.
+  // A batch that is there already yields its receipt to any caller: that proves nothing about now.
   bool is_new = !unknown_;
   auto receipt = surely([&] {
     auto sent = send(batch);

@@ -35,8 +35,8 @@ struct NewRequest {
   std::int64_t reserve_micros = 0;
 };
 
-// Positions are known before the commit: nobody else writes while we hold the lease, so the entries
-// get the numbers that follow. A call can thus refer to its own intent.
+// Positions are known before the commit: no other process writes while we hold the lease, so the
+// entries get the numbers that follow. A call can thus refer to its own intent.
 class Draft {
  public:
   /// `next` is the position that the session's next entry gets.
@@ -126,7 +126,7 @@ void fit_rows(Batch& batch);
 
 struct RequestEnd {
   std::string why{};
-  /// It was sent, or nobody knows whether it was: what it reserved counts as spent.
+  /// It was sent, or that is unknown: what it reserved counts as spent.
   bool may_be_paid = false;
 };
 
@@ -271,12 +271,12 @@ class SessionWriter {
   Status status_ = Status::active;
   std::string wait_reason_;
   std::optional<NewSession> unborn_;  ///< Created by the next commit.
-  bool is_restored_ = false;  ///< From a bundle or a backup, and nobody has taken it up since.
+  bool is_restored_ = false;          ///< From a bundle or a backup, and not taken up since.
   bool is_lost_ = false;
   bool is_released_ = false;
   std::stop_token stop_;  ///< The worker's, from before the session was last known to be ours.
   std::string loss_token_;
-  std::optional<Batch> unknown_;  ///< Committed or not: nobody knows yet.
+  std::optional<Batch> unknown_;  ///< Committed or not: not known yet.
   /// Committed since the last one that was synced: a server that dies may take them along.
   std::vector<Batch> unsynced_;
 };

@@ -206,8 +206,8 @@ class Roots {
     return {.pointers = {"/path"}, .otherwise = std::move(otherwise), .roots = named_roots_};
   }
 
-  // Paths as a model gives them. Each fails with words for the model: `invalid_argument` for a
-  // path that is none, is hidden, or leads through a link; `not_found`; `unavailable`.
+  // Paths as a model gives them. Each fails with words for the model: `invalid_argument` for what
+  // is not a path, is hidden, or leads through a link; `not_found`; `unavailable`.
 
   /// A plain file, not larger than file_bytes_max.
   [[nodiscard]] Result<Descriptor> open_file(const std::string& path) const {
@@ -371,8 +371,7 @@ Timestamp time_of(const timespec& time) {
                    Duration(time.tv_nsec / 1'000'000));
 }
 
-// Whose it is and who may read it stay as they were, as far as we may say so; nobody may who could
-// not before.
+// Whose it is and who may read it stay as they were, as far as we may say so; no user gains access.
 void take_over(const Descriptor& file, const struct stat& old) {
   struct stat fresh{};
   if (::fstat(file.get(), &fresh) != 0) return;
@@ -398,9 +397,9 @@ std::string temporary_name(const std::string& key) {
   return fmt::format(".perdure-{}.tmp", to_hex(sha256(plain_key(key))).substr(0, 24));
 }
 
-// Fails: `invalid_argument` if a folder, a link or what is no file is there; `unavailable`. About
-// "unsure": the new content is there, and may not survive a power cut. Otherwise the old content
-// is.
+// Fails: `invalid_argument` if a folder, a link or what is not a regular file is there;
+// `unavailable`. About "unsure": the new content is there, and may not survive a power cut.
+// Otherwise the old content is.
 Result<void> replace_file(const Leaf& leaf, std::string_view bytes, const std::string& key) {
   struct stat old{};
   const bool is_there =
@@ -434,7 +433,7 @@ Result<void> replace_file(const Leaf& leaf, std::string_view bytes, const std::s
   return {};
 }
 
-/// What is there after an attempt that nobody saw the end of.
+/// What is there after an attempt whose end was not seen.
 struct Trace {
   std::optional<std::string> content{};  ///< Empty: there is no file.
   bool has_key = false;                  ///< It was put there under this key.
@@ -465,7 +464,7 @@ Result<Trace> trace_of(const Leaf& leaf, const std::string& key, Timestamp since
 
 // The tools.
 
-// Whether bytes are no text: not UTF-8, or with a zero byte.
+// Whether bytes are not text: not UTF-8, or with a zero byte.
 bool is_binary(std::string_view bytes) {
   return bytes.find('\0') != std::string_view::npos || !is_utf8(bytes);
 }
@@ -753,7 +752,7 @@ Result<Trace> trace(const Roots& roots, const VerifyContext& context) {
 
 Verdict verify_write(const Roots& roots, const VerifyContext& context) {
   const auto found = trace(roots, context);
-  // Without its folder there is no file; making the folder is no effect to speak of.
+  // Without its folder there is no file; making the folder is not an effect that counts.
   if (!found && found.error().code == ErrorCode::not_found) return NotLanded{};
   if (!found) return CannotTell{found.error().message};
   return verdict_of(*found,

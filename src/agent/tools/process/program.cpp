@@ -241,7 +241,7 @@ class RunningProgram {
 
   ProgramEnd run() {
     while (!has_ended_) step();
-    // While nobody has waited for it, its number and its group's are its own.
+    // Until it is waited for, its pid and its group's id cannot be reused.
     ::kill(-gated_.pid, SIGKILL);
     ProgramEnd end = waited_for();
     left_ = leftovers_.end();

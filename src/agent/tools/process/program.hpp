@@ -2,7 +2,7 @@
 //
 // It starts behind a gate: a shell that waits for one byte and then becomes the program. Before
 // that byte its process is on record (leftovers.hpp); if this process dies first, the gate closes
-// and the program never starts. So there is no program that nobody knows of.
+// and the program never starts. So every program that runs is on record.
 //
 // Its input is a file in memory: it may be read or not, without a pipe that could break.
 
@@ -43,7 +43,7 @@ struct ProgramEnd {
     exited,
     killed,   ///< By a signal.
     stopped,  ///< By us, because we were asked to.
-    unknown,  ///< Somebody else in this process waited for it.
+    unknown,  ///< Other code in this process waited for it.
   };
   How how = How::unknown;
   int code = 0;  ///< Of its exit, or the signal.
@@ -64,7 +64,7 @@ struct ProgramEnd {
 struct Gated {
   pid_t pid = 0;
   Descriptor process{};  ///< Readable once it has ended.
-  Descriptor gate{};     ///< A byte lets it go on; closing it ends it.
+  Descriptor gate{};     ///< A byte lets it continue; closing it ends it.
   Descriptor output{};
   Descriptor errors{};
 };
@@ -122,14 +122,14 @@ class LineSplitter {
   std::size_t told_ = 0;
 };
 
-// Programs that outlive whoever started them, found again and ended.
+// Programs that outlive the process that started them, found again and ended.
 //
 // Before a program starts, a link says which process it will be: `<mark>`, in a folder of the
 // machine, leads nowhere, and its text is the process. So short a link takes no room on a full
 // disk. A successor of a killed process reads it, and ends that process and its group before it
 // asks what the call came to; and whatever else carries the mark in its environment, wherever it
-// went. A process that is neither in the group nor carries the mark is not found: whoever hides
-// that well is not held here, but by a sandbox.
+// went. A process that is neither in the group nor carries the mark is not found: holding one that
+// hides that well takes a sandbox.
 
 /// The variable of the environment that holds the mark.
 inline constexpr std::string_view mark_variable = "PERDURE_MARK";
@@ -138,7 +138,7 @@ inline constexpr std::string_view mark_variable = "PERDURE_MARK";
 /// calls of the same name.
 [[nodiscard]] std::string mark_of(const std::string& folder, const std::string& call);
 
-/// A process, as nobody else can be: its number, when it began, and under which kernel.
+/// A process, identified uniquely: its number, when it began, and under which kernel.
 struct ProcessName {
   pid_t pid = 0;
   std::string started{};  ///< In clock ticks since the kernel's start.

@@ -414,7 +414,7 @@ class Evaluator {
                       rule.keyword->name.ends_with("Contains") ? " that fit \"contains\"" : ""));
   }
 
-  /// Empty if the value is no object, or there is no work left for it.
+  /// Empty if the value is not an object, or there is no work left for it.
   // Of two members of one name the last counts.
   const Members& members_of(const At& at) {
     if (at.members) return *at.members;
