@@ -18,6 +18,7 @@
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
 #include "perdure/runtime/state.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {
