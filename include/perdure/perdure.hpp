@@ -1,7 +1,7 @@
 // All of Perdure in one include: stores, sessions, tools, agents.
 //
-// Each of these headers can be included alone, which compiles faster. Not in here: what stands in
-// for another library's interface (perdure/adapters/).
+// Each of these headers can be included alone, which compiles faster. Not included: the
+// interfaces of other libraries (perdure/adapters/).
 
 #pragma once
 

@@ -172,18 +172,6 @@ TEST_P(Lists, ContainsIsPlainTextNotAPattern) {
   EXPECT_THAT(list({.contains = "äö"}), IsEmpty());
 }
 
-TEST_P(Lists, UpdatedSinceIsInclusiveAndUpdatedBeforeIsNot) {
-  const Timestamp start = clock.now();
-  for (const auto* name : {"a", "b", "c"}) {
-    create(name);
-    clock.advance(1s);
-  }
-
-  EXPECT_THAT(list({.updated_since = start + 1s}), ElementsAre("c", "b"));
-  EXPECT_THAT(list({.updated_before = start + 1s}), ElementsAre("a"));
-  EXPECT_THAT(list({.updated_since = start + 1s, .updated_before = start + 2s}), ElementsAre("b"));
-}
-
 TEST_P(Lists, AllFiltersMustMatch) {
   NewSession made{.id = session_id("a"), .status = Status::paused};
   made.annotation = {.title = "Find me", .tags = std::vector<std::string>{"red"}};
@@ -301,8 +289,6 @@ TEST_P(Lists, ACursorOfAnotherQueryIsRefused) {
       {.parent = session_id("a"), .cursor = cursor},
       {.tag = "x", .cursor = cursor},
       {.contains = "x", .cursor = cursor},
-      {.updated_since = Timestamp{}, .cursor = cursor},
-      {.updated_before = clock.now() + 1s, .cursor = cursor},
       {.sort = SessionSort::created, .cursor = cursor},
       {.descending = false, .cursor = cursor},
       {.cursor = cursor + "x"},

@@ -31,7 +31,7 @@ class Hole21 : public HoleSession {};
 class Hole28 : public HoleSession {
  protected:
   void note(const std::string& text) {
-    SessionWriter& writer = session->parts().writer;
+    SessionWriter& writer = session_parts(*session).writer;
     Draft draft = writer.draft();
     const ScratchEntry entry{.key = "todo", .value = text};
     draft.add(appending("scratchpad", std::string(kind_of(entry)), to_json(entry)));

@@ -34,8 +34,6 @@ Action Script::list() {
   if (dice_.chance(15)) query.tag = dice_.pick({"red", "blue", "x\"y", "re"});
   if (dice_.chance(15)) query.contains = dice_.pick({"alpha", "BETA", "%", "_", "ÄÖ", "'"});
   if (dice_.chance(15)) query.id_prefix = some_session().text().substr(0, dice_.between(0, 5));
-  if (dice_.chance(15)) query.updated_since = some_time();
-  if (dice_.chance(15)) query.updated_before = some_time();
   if (dice_.chance(3)) query.cursor = "nonsense";
   return {"list", [=](Store& store) { return all_pages(store, query); }};
 }

@@ -157,7 +157,7 @@ using MakeSaver = std::function<std::unique_ptr<CheckpointSaver>()>;
 /// A test of any CheckpointSaver, without a test framework:
 /// `check.run([] { return std::make_unique<MySaver>(); })`.
 struct SaverCheck {
-  std::string_view name;  ///< What must hold, as one word: "ListIsNewestFirst".
+  std::string_view name;  ///< What must hold, as an identifier: "ListIsNewestFirst".
   /// What does not hold, for a person; nothing if all is well. A saver that throws is a problem.
   std::function<std::optional<std::string>(const MakeSaver&)> run;
 };

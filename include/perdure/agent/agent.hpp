@@ -40,7 +40,7 @@
 
 namespace perdure {
 
-/// How a turn ended. Whatever the reason, the log is whole, and the session can be run again.
+/// How a turn ended. In each case the log is whole, and the session can be run again.
 enum class TurnStop : std::uint8_t {
   completed,        ///< The model answered.
   max_iterations,   ///< Limits::iterations.
@@ -181,7 +181,7 @@ struct AgentSpec {
 
 // An agent as a file: one YAML that says which model, which prompt, what it may use and do.
 // docs/reference/agent-file.md has every key. Nothing is guessed: unknown and doubled keys are
-// refused, and so is a word that readers of YAML take for different things (`no`, `010`, `1e3`).
+// refused, and so is a scalar that YAML readers interpret differently (`no`, `010`, `1e3`).
 
 /// Where an agent's tools run.
 struct AgentPlace {
@@ -215,7 +215,7 @@ class AgentSession {
   /// is left to do; if that is nothing, the report says how the last turn ended. Input cancels
   /// calls that were not begun; if one of them waits for a person's decision, the input waits, too.
   /// It resumes a paused session. `stop` ends it as `interrupted`, with what came recorded.
-  /// Fails: as Provider::prepare; in the provider's words if no response comes (then the session
+  /// Fails: as Provider::prepare; with the provider's message if no response comes (then the session
   /// waits), about "authority" if it refused the key; `invalid_argument` for a budget and a model
   /// without a price, or no provider; `unavailable` if the user's code threw; as Session's methods.
   Result<TurnReport> run(std::optional<Message> input, AgentObserver& observer,

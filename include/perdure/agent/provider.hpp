@@ -45,7 +45,7 @@ struct ModelRequest {
   const Setup& setup;
   std::size_t kept = 0;  ///< So many messages, from the first, are as they were prepared before.
   std::span<const Message> messages{};  ///< All that follow them.
-  CountedBody counted{};   ///< Where nothing is kept: the last count, by whichever process.
+  CountedBody counted{};                ///< Where nothing is kept: the last count, by any process.
   bool is_capped = false;  ///< The response must not exceed PreparedRequest::tokens_out.
 };
 
@@ -83,7 +83,7 @@ struct ModelUsage {
 struct ModelResponse {
   Message message{};  ///< Without id and time: the session that records it gives both.
   StopReason stop = StopReason::end;
-  std::string stop_text{};  ///< The provider's word, and what it says about a refusal.
+  std::string stop_text{};  ///< The provider's own reason, and its text about a refusal.
   ModelUsage usage{};
   std::string model{};        ///< That answered, as it calls itself.
   std::string response_id{};  ///< The provider's.
@@ -135,14 +135,14 @@ class Provider {
  public:
   virtual ~Provider();
 
-  /// Builds the body. Costs what is new, whatever is kept. After a failure nothing is kept.
-  /// Fails: `invalid_argument` for parameters that this provider sets itself, or that are no
+  /// Builds the body. Costs what is new, not what is kept. After a failure nothing is kept.
+  /// Fails: `invalid_argument` for parameters that this provider sets itself, or that are not an
   /// object, or for more `kept` messages than there are.
   [[nodiscard]] virtual Result<PreparedRequest> prepare(const ModelRequest& request) = 0;
 
   /// Sends what was prepared last. Repeats only what failed before a response began, and cost
-  /// nothing. NotAnswered: `invalid_argument`, `not_found` for what the provider refuses, in its
-  /// words; `unavailable` for what may succeed later, or was stopped.
+  /// nothing. NotAnswered: `invalid_argument`, `not_found` for what the provider refuses, with its
+  /// message; `unavailable` for what may succeed later, or was stopped.
   [[nodiscard]] virtual ModelOutcome send(ModelObserver& observer, std::stop_token stop) = 0;
 };
 
@@ -190,7 +190,7 @@ class ApiKey {
   [[nodiscard]] const std::string& source() const { return source_; }
   /// The key itself, for the header of a request.
   [[nodiscard]] const std::string& reveal() const { return text_; }
-  /// `text` without the key: for words that came from outside.
+  /// `text` without the key: for text that came from outside.
   [[nodiscard]] std::string scrub(std::string text) const;
 
  private:
@@ -257,7 +257,7 @@ struct ChatOptions {
   std::string cap_parameter{};
 };
 
-/// Fails: `invalid_argument` for a base URL that is none, or that a key must not be sent to.
+/// Fails: `invalid_argument` for a URL that is not valid, or that a key must not be sent to.
 [[nodiscard]] Result<std::unique_ptr<Provider>> make_anthropic(AnthropicOptions options,
                                                                const ModelServices& services);
 
@@ -271,7 +271,7 @@ struct ChatOptions {
 /// "model", "fails": [{"code", "message", "may_be_paid", "status"}], "cut_off"}]}`, all of it
 /// optional. The response to a conversation with n messages of the assistant is the one at index n.
 /// `fails` are the outcomes of its first attempts; `cut_off`, a text, ends it with that error.
-/// Fails: `invalid_argument` for text that is no such script, with the place in it.
+/// Fails: `invalid_argument` for text that is not such a script, with the place in it.
 [[nodiscard]] Result<std::unique_ptr<Provider>> make_scripted(std::string_view script);
 
 }  // namespace perdure

@@ -44,7 +44,7 @@ struct ToolSpec {
   PathArgs path_args{};
   std::vector<std::string> secrets{};  ///< That its arguments may name: see with_secrets.
   bool is_poll = false;     ///< It waits, or watches: identical calls in a row are not a loop.
-  bool needs_word = false;  ///< A person's answer is part of it, whatever permissions say.
+  bool needs_word = false;  ///< A person's answer is part of it: permissions never spare it.
 };
 
 struct CheckedTool;
@@ -53,7 +53,7 @@ struct CheckedTool;
 class Toolbox {
  public:
   Toolbox();  ///< No tools.
-  /// Fails: as Tools::of; `invalid_argument` for a schema that is none, or not one for objects;
+  /// Fails: as Tools::of; `invalid_argument` for an invalid schema, or one that is not for objects;
   /// `unsupported` for one with keywords that would change the verdict and are not known here.
   [[nodiscard]] static Result<Toolbox> of(std::vector<ToolSpec> specs);
 
@@ -145,7 +145,7 @@ struct FileToolsSpec {
 };
 
 /// read_file, list_files, search_files; and write_file and edit_file, if a root is writable.
-/// Fails: `invalid_argument` for no root, a root that is no folder, names that are missing, doubled
+/// Fails: `invalid_argument` for no root, a root that is not a folder, names that are missing, doubled
 /// or have a slash; `unsupported` if the kernel cannot open beneath a folder (Linux before 5.6).
 [[nodiscard]] Result<std::vector<ToolSpec>> make_file_tools(const FileToolsSpec& spec);
 

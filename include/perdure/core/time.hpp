@@ -19,7 +19,7 @@ using Timestamp = std::chrono::sys_time<Duration>;
 /// Time since the machine started, sleep included.
 using Uptime = Duration;
 
-/// Thread safety: any thread, any time. If one throws, time goes on from its last answer.
+/// Thread safety: any thread, any time. If one throws, time continues from its last answer.
 class Clock {
  public:
   virtual ~Clock();

@@ -1,5 +1,5 @@
-// Where sessions are begun, taken up and forked; a session that this process holds: its state, and the
-// only way to change it; and what other processes may leave in its inbox.
+// A runtime begins, resumes and forks sessions; a Session is one that this process holds; Mail is how
+// other processes reach its inbox.
 //
 // A runtime is this process as a worker of one store: it renews its lease in the background, and
 // every session it hands out lives under it. When the process dies, another one on the same machine
@@ -9,7 +9,7 @@
 // writes is one commit: all that it says is in the log when it returns, or nothing. Any write also
 // fails as Store::commit does: `lease_lost` if another worker has taken over: drop the object;
 // `commit_unknown` if it may have happened: every further write first finds out; `closed` in a child
-// of fork(2), while the parent's object goes on.
+// of fork(2), while the parent's object continues.
 //
 // Threads: a Session is used by one at a time; every method of a Runtime may be called from any
 // thread at any time.
@@ -37,6 +37,7 @@
 #include "perdure/store/store.hpp"
 
 namespace perdure {
+struct ForkPlan;
 struct RecoveryPlan;
 struct SessionParts;
 
@@ -64,11 +65,11 @@ struct ResponseExtras {
   std::optional<RequestSpec> next_request{};
   /// The turn is not over, although no call is asked for: the model is asked again.
   bool goes_on = false;
-  /// How the session stands if this response ends the turn; a partial one ends it only with this.
+  /// The session's status if this response ends the turn; a partial one ends it only with this.
   std::optional<StatusChange> rests{};
 };
 
-/// How a call that is in doubt ends, or goes on, by a person's decision.
+/// A person's decision about a call in doubt: how it ended, or that it is retried.
 struct Decision {
   enum class As : std::uint8_t { succeeded, failed, retry, abandoned };
   As as = As::abandoned;
@@ -100,17 +101,17 @@ class Session {
   /// To a list of the user's own.
   /// Fails: `invalid_argument` for a channel of the runtime.
   Result<Position> append(const std::string& channel, Body body);
-  /// The value of a channel of the user's own; in the same commit, how the session stands.
+  /// The value of a channel of the user's own; in the same commit, the session's status.
   /// Fails: as append; as set_status; `invalid_argument` for a status that is an end.
   Result<Position> set(const std::string& channel, Body body,
-                       const std::optional<StatusChange>& stands = {});
+                       const std::optional<StatusChange>& status = {});
   Result<Position> set(const Setup& setup);
   Result<Position> set(const Plan& plan);
   /// Returns the new number. Fails: `invalid_argument` for a bad name, or beyond 64 bits.
   Result<std::int64_t> count(const std::string& counter, std::int64_t by = 1);
 
   /// A note beside the conversation: any bytes, as a blob if they are many.
-  /// Fails: `invalid_argument` for a bad key, or beyond scratch_value_bytes_max.
+  /// Fails: `invalid_argument` for a bad key, or beyond 16 MiB.
   Result<void> set_scratch(const std::string& key, const std::string& text);
   /// A key that is not there is not an error. Fails: as set_scratch.
   Result<void> erase_scratch(const std::string& key);
@@ -151,7 +152,7 @@ class Session {
   /// told why; `input` follows them. Returns how many; if there are none, nothing is written. A
   /// call that has begun stays as it is.
   Result<std::size_t> cancel_calls(const std::string& why, std::optional<Message> input = {});
-  /// Allows or refuses a call before it is made, whatever was said of it before.
+  /// Allows or refuses a call before it is made; replaces earlier approvals and refusals.
   /// Fails: `not_found`; `conflict` if it was made already.
   Result<void> approve(Position call, bool allow, const std::string& who, const std::string& why);
 
@@ -163,7 +164,7 @@ class Session {
   /// Ends the session with a result. A child tells its parent what it spent; the rest of its grant
   /// returns. May be repeated: the parent hears of it once.
   /// Fails: `conflict` while a call is unresolved, or if the session has ended in another way;
-  /// `invalid_argument` for a status that is no end; as Inbox::post, and then the session has ended
+  /// `invalid_argument` for a status that does not end it; as Inbox::post, and then the session has ended
   /// all the same.
   Result<void> finish(const std::string& result, Status as = Status::completed);
 
@@ -197,15 +198,14 @@ class Session {
   /// process (std::_Exit). Else as Ownership::release; the lease then ends with this process.
   Result<void> close(std::optional<Duration> patience = {});
 
-  /// Goes on from an old point, in this session: what came after it stays readable, on its own
+  /// Continues from an old point, in this session: what came after it stays readable, on its own
   /// line. Effects are not undone, and what was paid stays paid.
   /// Fails: `not_found`; `conflict` while a call is unresolved.
   Result<void> rewind(Point point);
 
-  /// For the rest of the runtime.
-  [[nodiscard]] SessionParts& parts() { return *parts_; }
-
  private:
+  friend SessionParts& session_parts(Session& session);
+
   // Owned alone. A shared_ptr only hides its deleter, which deletes nothing in a forked child.
   std::shared_ptr<SessionParts> parts_;
 };
@@ -235,26 +235,11 @@ class Mail {
 /// Fails: as Log::read.
 [[nodiscard]] Result<State> read_state(Store& store, const SessionId& session, Point as_of);
 
-/// What a fork does about a call that the response at its point asks for, without an outcome there.
-enum class Carried : std::uint8_t {
-  runs,     ///< It is a new call of the fork, with a key and an approval of its own.
-  replays,  ///< So, but it is done once, and was done: the fork gets that result.
-  told,     ///< It was begun, and its outcome is unknown: the fork's model is told what is known.
-  refused,  ///< It was refused as soon as it was asked for, and is here for the same reason.
-};
-
-/// One such call.
-struct CarriedCall {
-  Call call{};  ///< As the session that issued it has it; without one if that is gone.
-  Carried as = Carried::told;
-  Position position = 0;  ///< Of the fork's own call; 0: it has none, or is only foreseen.
-};
-
-/// A new fork, and what it will do about the calls around its point.
+/// A new fork, which shares its history up to a position.
 struct Forked {
-  SessionId id{};                    ///< Empty: it is only foreseen.
-  Position position = 0;             ///< The last one that it shares.
-  std::vector<CarriedCall> calls{};  ///< What it does first, in this order.
+  SessionId id{};
+  Position position = 0;                   ///< The last one that it shares.
+  std::shared_ptr<const ForkPlan> plan{};  ///< For Perdure's own programs.
   /// Calls of the session after the point that took or may have taken effect: if the model asks for
   /// them again, they are made again.
   std::vector<Call> effects_after{};
@@ -262,7 +247,7 @@ struct Forked {
 
 /// How a process works on its sessions.
 struct RuntimeOptions {
-  std::string host{};    ///< As others are told who holds a session; empty: this machine's name.
+  std::string host{};    ///< As errors name the holder to others; empty: this machine's name.
   std::int64_t pid = 0;  ///< 0: this process.
   Duration lease_time{30'000};
   bool renews_itself = true;  ///< False: its maker calls `renew`.
@@ -272,7 +257,6 @@ struct RuntimeOptions {
   IdSource* ids = &random_ids();   ///< The same.
 };
 
-/// A new session.
 struct SessionSpec {
   std::optional<SessionId> id{};  ///< Empty: a fresh one.
   Annotation annotation{};
@@ -303,7 +287,6 @@ struct RecoveryReport {
   Duration took{0};
 };
 
-/// How a session is taken up.
 struct ResumeSpec {
   std::optional<Message> input{};
   Duration wait{0};  ///< For a living owner, at most.

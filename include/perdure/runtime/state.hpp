@@ -11,7 +11,6 @@
 
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -207,8 +206,6 @@ struct Counters {
   [[nodiscard]] std::int64_t at(std::string_view name) const;
 };
 
-inline constexpr std::size_t scratch_value_bytes_max = std::size_t{16} << 20U;
-
 using ScratchValue = std::variant<std::string, BlobRef>;
 
 /// Notes that an agent keeps beside the conversation, by key. They may also be files of a folder,
@@ -250,7 +247,7 @@ class DetailsOfState {
   std::unique_ptr<StateDetails> details_;  // Never null.
 };
 
-/// As of one position of a session. A value: it does not change when the session goes on.
+/// As of one position of a session. A value: it does not change when the session continues.
 struct State {
   Position head = 0;          ///< Of the last entry folded; 0: none.
   std::uint64_t entries = 0;  ///< How many were folded.

@@ -31,7 +31,7 @@ namespace perdure {
 
 struct SelfAnswering;
 
-/// What a run of a tool touches, declared by whoever writes the tool.
+/// What a run of a tool touches, as its author declares.
 struct SideEffects {
   bool read = false;
   bool write = false;    ///< Something on this machine.
@@ -48,13 +48,10 @@ enum class Repeat : std::uint8_t {
   once_per_store,
 };
 
-inline constexpr std::size_t progress_line_bytes_max = 500;
-inline constexpr std::size_t progress_lines_max = 2000;
-
 /// How far a call is, reported while it runs, a line at a time. It is not recorded, and the model
-/// does not see it. Of one call at most `progress_lines_max` lines are passed on, each cut to
-/// `progress_line_bytes_max`. A secret is found in a line, not across two. Any thread of the tool
-/// may use it; lines after the tool has returned are dropped.
+/// does not see it. Of one call at most 2,000 lines are passed on, each cut to 500 bytes. A secret is
+/// found in a line, not across two. Any thread of the tool may use it; lines after the tool has
+/// returned are dropped.
 class ToolProgress {
  public:
   using Tell = std::function<void(std::string_view line)>;
@@ -85,7 +82,7 @@ struct CallContext {
   std::int64_t attempt = 1;
   std::optional<Timestamp> deadline{};
   std::stop_token stop{};   ///< Asked to stop: past the deadline, or this worker lost its lease.
-  ToolProgress progress{};  ///< For whoever watches.
+  ToolProgress progress{};  ///< For observers.
 };
 
 /// It ran to its end.
@@ -98,11 +95,11 @@ struct Succeeded {
 struct Failed {
   std::string why{};
 };
-/// The operation did not happen and will not, whatever became of earlier attempts: it has failed.
+/// The operation did not happen and will not, by this attempt or an earlier one: it has failed.
 struct Never {
   std::string why{};
 };
-/// Nobody knows: timed out, connection lost.
+/// Its outcome is unknown: timed out, connection lost.
 struct Doubtful {
   std::string why{};
 };
@@ -133,7 +130,7 @@ struct Landed {
 };
 /// It did not take effect so far. What was sent may still arrive: see Tool::in_flight_max.
 struct NotLanded {};
-/// Also whatever is ambiguous.
+/// Also if the evidence is ambiguous.
 struct CannotTell {
   std::string why{};
 };
@@ -169,7 +166,7 @@ struct Tool {
   Duration verify_timeout{10'000};
   /// How long a request may be under way after it was sent; for tools with `network`.
   Duration in_flight_max{120'000};
-  /// Then somebody is asked; a tool that only reads has failed.
+  /// Then a person is asked; a tool that only reads has failed.
   std::int64_t attempts_max = 3;
   Blocking blocking = Blocking::same_tool;
 
@@ -207,8 +204,8 @@ class Tools {
 
 /// About a call of which it is unknown whether it took effect.
 enum class OnDoubt : std::uint8_t {
-  ask,  ///< The session waits until somebody resolves it.
-  /// The model is told that the outcome is unknown, and goes on; further calls of that tool are
+  ask,  ///< The session waits until a person resolves it.
+  /// The model is told that the outcome is unknown, and continues; further calls of that tool are
   /// refused until it is resolved (Tool::blocking).
   tell_model,
 };
@@ -232,12 +229,12 @@ struct PermitDecision {
 };
 
 /// When a session names its head by itself. Everything committed survives a crash of the process
-/// whatever is chosen, and intents are always synced.
+/// with any of these, and intents are always synced.
 struct Cadence {
   enum class At : std::uint8_t {
     turn,    ///< At the end of every turn.
     call,    ///< After every call as well.
-    period,  ///< At the end of a turn once `turns` or `time` have passed; what lies between is
+    period,  ///< At the end of a turn once `turns` or `time` have passed; the steps between are
              ///< synced with the next intent, or then.
   };
   At at = At::turn;

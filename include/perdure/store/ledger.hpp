@@ -102,11 +102,9 @@ struct Call {
 /// "ses_01j…:12", how errors and people name a call.
 [[nodiscard]] std::string call_name(const SessionId& session, Position position);
 
-/// Identifies a call.
 struct CallId {
   SessionId session{};
   Position position = 0;
-  bool operator==(const CallId&) const = default;
 };
 
 struct CallQuery {

@@ -87,7 +87,6 @@ struct Annotation {
   std::optional<std::string> opening{};  ///< The message it began with, shortened by the caller.
   std::optional<std::vector<std::string>> tags{};
   std::optional<std::string> metadata{};  ///< A JSON object.
-  bool operator==(const Annotation&) const = default;
 };
 
 struct SessionSummary {
@@ -143,8 +142,6 @@ struct SessionQuery {
   std::optional<SessionId> parent{};
   std::string tag{};       ///< Empty: any.
   std::string contains{};  ///< Within title or opening, ASCII case ignored; empty: any.
-  std::optional<Timestamp> updated_since{};
-  std::optional<Timestamp> updated_before{};
   SessionSort sort = SessionSort::updated;
   bool descending = true;  ///< Ties are broken by id, in the same direction.
   std::size_t limit = 50;

@@ -70,7 +70,6 @@ struct Batch {
   Sync sync = Sync::now;
 };
 
-/// What Store::create returns.
 struct Created {
   Lease lease{};
   Receipt receipt{};
@@ -130,7 +129,7 @@ class Store {
 
   [[nodiscard]] virtual StoreInfo info() const = 0;
 
-  /// What the store's promises rest on: syncs, replication, poolers. At least one remark.
+  /// What the store's guarantees depend on: syncs, replication, poolers. At least one remark.
   [[nodiscard]] virtual Result<std::vector<Remark>> doctor() = 0;
 
   /// Puts on disk what `Sync::later` left in memory. Does nothing under `Durability::process`.
@@ -153,7 +152,7 @@ class Store {
 
  protected:
   explicit Store(const StoreRoles& roles);
-  /// The roles of a store that this one stands in front of.
+  /// The roles of a store that this one wraps.
   [[nodiscard]] static const StoreRoles& roles_of(const Store& store) { return *store.roles_; }
 
  private:

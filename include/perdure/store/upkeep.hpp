@@ -61,7 +61,7 @@ struct CheckReport {
   std::uint64_t bytes = 0;       ///< Of bodies and blobs that were hashed.
   std::vector<Damage> damage{};  ///< The first 1,000, by session, then by position.
   std::uint64_t found = 0;       ///< All findings, also those not listed.
-  bool is_complete = true;       ///< False if it was told to stop.
+  bool is_complete = true;       ///< False if it was asked to stop.
 
   [[nodiscard]] bool is_sound() const { return found == 0 && is_complete; }
 };
@@ -77,7 +77,7 @@ enum class Gravity : std::uint8_t {
 /// What Store::doctor says.
 struct Remark {
   Gravity gravity = Gravity::fine;
-  std::string topic{};   ///< One word: "disk", "replication", "pooler".
+  std::string topic{};   ///< For example "disk", "replication", "pooler".
   std::string what{};    ///< A sentence for a person.
   std::string advice{};  ///< What to do; empty: nothing.
 };
@@ -159,7 +159,7 @@ class Upkeep {
   /// attention.
   /// Fails: `already_exists` if there is a file, or the log of another store beside its name;
   /// `unsupported` by the backend; `corrupted` if a page does not match its sum; `unavailable` if
-  /// it was told to stop. Then there is no file.
+  /// it was asked to stop. Then there is no file.
   [[nodiscard]] virtual Result<void> backup(const std::string& path,
                                             const Progress& progress = {}) = 0;
 };
@@ -181,8 +181,8 @@ struct SalvageReport {
 /// process may have `from` open.
 /// Fails: `not_found` if there is no file, nor its WAL; `already_exists` if there is one at `to`,
 /// or the log of another store beside its name; `corrupted` if nothing in it looks like a store;
-/// `unsupported` for a newer format; `unavailable`, also if it was told to stop: then there is
-/// none.
+/// `unsupported` for a newer format; `unavailable`, also if it was asked to stop: then there
+/// is none.
 [[nodiscard]] Result<SalvageReport> salvage_store(const std::string& from, const std::string& to,
                                                   const Progress& progress = {});
 

@@ -17,6 +17,7 @@
 #include "perdure/agent/agent.hpp"
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/ledger.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure {
 namespace {

@@ -82,7 +82,7 @@ void print_calls(CommandContext& context, std::string_view heading,
 // Under the fork's own names, by which they are allowed, where it has them.
 void print_first(CommandContext& context, const Forked& forked) {
   std::vector<std::vector<Piece>> lines;
-  for (const CarriedCall& carried : forked.calls) {
+  for (const CarriedCall& carried : calls_of(forked)) {
     const Call& call = carried.call;
     const std::string name = carried.position != 0 ? call_name(forked.id, carried.position)
                                                    : call_name(call.session, call.position);
@@ -106,7 +106,7 @@ void print_effects(CommandContext& context, const std::vector<Call>& effects) {
 }
 
 void show_fork(CommandContext& context, const PlaceInSession& place, const Forked& forked) {
-  Json calls = json_list(forked.calls, [](const CarriedCall& carried) {
+  Json calls = json_list(calls_of(forked), [](const CarriedCall& carried) {
     return Json::Object{
         {"call", as_json(carried.call)},
         {"fate", to_string(carried.as)},

@@ -286,6 +286,8 @@ struct ScratchEntry {
 
 /// Longer values are blobs.
 inline constexpr std::size_t scratch_inline_bytes_max = std::size_t{16} << 10U;
+/// The most that a note may hold.
+inline constexpr std::size_t scratch_value_bytes_max = std::size_t{16} << 20U;
 
 /// Letters and digits of ASCII, `_` and `-`; 1 to 128, since a key is a file's name too.
 /// Fails: `invalid_argument`.

@@ -3,6 +3,8 @@
 
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -49,6 +51,10 @@ class OnBehalf {
   const OnBehalf* const outer_;
 };
 
+/// How much of a tool's progress is passed on.
+inline constexpr std::size_t progress_line_bytes_max = 500;
+inline constexpr std::size_t progress_lines_max = 2000;
+
 /// A plan that replaces the present one; a note that is set or deleted, of text up to
 /// scratch_inline_bytes_max.
 using SessionChange = std::variant<Plan, ScratchEntry>;
@@ -83,7 +89,30 @@ struct SelfAnswering {
 /// still runs; `unsupported` if its tool cannot be asked; as Store::commit.
 [[nodiscard]] Result<Verdict> verify_call(Session& session, Position call);
 
-/// What Runtime::fork would do now. Fails: as read_state; as Ledger::list.
+/// What a fork does about a call that the response at its point asks for, without an outcome there.
+enum class Carried : std::uint8_t {
+  runs,     ///< It is a new call of the fork, with a key and an approval of its own.
+  replays,  ///< So, but it is done once, and was done: the fork gets that result.
+  told,     ///< It was begun, and its outcome is unknown: the fork's model is told what is known.
+  refused,  ///< It was refused as soon as it was asked for, and is here for the same reason.
+};
+
+[[nodiscard]] std::string_view to_string(Carried as);
+
+struct CarriedCall {
+  Call call{};  ///< As the session that issued it has it; without one if that is gone.
+  Carried as = Carried::told;
+  Position position = 0;  ///< Of the fork's own call; 0: it has none, or is only foreseen.
+};
+
+struct ForkPlan {
+  std::vector<CarriedCall> calls{};  ///< What the fork does first, in this order.
+};
+
+/// What the fork does about the calls around its point.
+[[nodiscard]] const std::vector<CarriedCall>& calls_of(const Forked& forked);
+
+/// What Runtime::fork would do now; without an id. Fails: as read_state; as Ledger::list.
 [[nodiscard]] Result<Forked> foresee_fork(Store& store, const SessionId& from, Point at,
                                           bool fresh_effects = false);
 
@@ -181,6 +210,5 @@ struct ChildSpec {
 
 [[nodiscard]] std::string_view to_string(Repeat repeat);
 [[nodiscard]] std::optional<Repeat> repeat_from(std::string_view text);
-[[nodiscard]] std::string_view to_string(Carried as);
 
 }  // namespace perdure

@@ -57,7 +57,7 @@ class ForkCallsTest : public TurnsTest {
   Forked fork_at(Point at, const ForkSpec& spec = {}) { return must(runtime->fork(id, at, spec)); }
 
   Call call_in(const Forked& forked, std::size_t at = 0) {
-    return must(store->ledger().read(forked.id, forked.calls.at(at).position));
+    return must(store->ledger().read(forked.id, calls_of(forked).at(at).position));
   }
 
   static std::vector<std::string> results_in(const State& state) {
@@ -88,9 +88,9 @@ TEST_P(ForkCallsTest, ACallThatCameToAnEndAfterThePointIsMadeByTheForkAsItsOwn) 
 
   const Forked forked = fork_at(Point::position(response));
 
-  ASSERT_EQ(forked.calls.size(), 1U);
-  EXPECT_EQ(forked.calls[0].as, Carried::runs);
-  EXPECT_EQ(forked.calls[0].call, must(store->ledger().read(id, first_call())));
+  ASSERT_EQ(calls_of(forked).size(), 1U);
+  EXPECT_EQ(calls_of(forked)[0].as, Carried::runs);
+  EXPECT_EQ(calls_of(forked)[0].call, must(store->ledger().read(id, first_call())));
   EXPECT_EQ(call_in(forked).state, CallState::intended);
   EXPECT_TRUE(forked.effects_after.empty()) << "it is listed once";
   Session fork = must(runtime->resume(forked.id)).session;
@@ -113,17 +113,17 @@ TEST_P(ForkCallsTest, WhatItWillDoFirstIsForeseenAndNothingIsDone) {
   const Forked forked = fork_at(Point::position(response));
 
   EXPECT_TRUE(foreseen.id.empty());
-  ASSERT_EQ(foreseen.calls.size(), 3U);
-  EXPECT_EQ(foreseen.calls[0].as, Carried::runs);
-  EXPECT_EQ(foreseen.calls[1].as, Carried::runs);
-  EXPECT_EQ(foreseen.calls[2].as, Carried::replays);
+  ASSERT_EQ(calls_of(foreseen).size(), 3U);
+  EXPECT_EQ(calls_of(foreseen)[0].as, Carried::runs);
+  EXPECT_EQ(calls_of(foreseen)[1].as, Carried::runs);
+  EXPECT_EQ(calls_of(foreseen)[2].as, Carried::replays);
   ASSERT_EQ(foreseen.effects_after.size(), 1U) << "what a later response asked for";
   EXPECT_EQ(forked.effects_after, foreseen.effects_after);
   EXPECT_EQ(forked.position, foreseen.position);
   for (std::size_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(forked.calls[i].call, foreseen.calls[i].call);
-    EXPECT_EQ(forked.calls[i].as, foreseen.calls[i].as);
-    EXPECT_EQ(foreseen.calls[i].position, 0U);
+    EXPECT_EQ(calls_of(forked)[i].call, calls_of(foreseen)[i].call);
+    EXPECT_EQ(calls_of(forked)[i].as, calls_of(foreseen)[i].as);
+    EXPECT_EQ(calls_of(foreseen)[i].position, 0U);
   }
 }
 
@@ -138,9 +138,9 @@ TEST_P(ForkCallsTest, AnApprovalGivenInTheParentIsNotOneInTheFork) {
 
   ASSERT_TRUE(resumed.report.calls.waiting);
   EXPECT_EQ(resumed.report.calls.waiting->what, Waiting::For::approval);
-  EXPECT_EQ(resumed.report.calls.waiting->call, forked.calls.at(0).position);
+  EXPECT_EQ(resumed.report.calls.waiting->call, calls_of(forked).at(0).position);
   EXPECT_EQ(runs["send"], 0);
-  must(resumed.session.approve(forked.calls[0].position, true, "ben", "here too"));
+  must(resumed.session.approve(calls_of(forked)[0].position, true, "ben", "here too"));
   must(resumed.session.run_calls());
   EXPECT_EQ(runs["send"], 1);
   must(session->run_calls());
@@ -167,10 +167,10 @@ TEST_P(ForkCallsTest, ACallThatIsUnderWayInItsSessionIsToldOfAndNeverRun) {
   for (const Point at : {Point::position(response), Point::head()}) {
     runs.clear();
     const Forked forked = fork_at(at);
-    ASSERT_EQ(forked.calls.size(), 2U);
-    EXPECT_EQ(forked.calls[0].as, Carried::told);
-    EXPECT_EQ(forked.calls[0].position, 0U);
-    EXPECT_EQ(forked.calls[1].as, Carried::runs);
+    ASSERT_EQ(calls_of(forked).size(), 2U);
+    EXPECT_EQ(calls_of(forked)[0].as, Carried::told);
+    EXPECT_EQ(calls_of(forked)[0].position, 0U);
+    EXPECT_EQ(calls_of(forked)[1].as, Carried::runs);
 
     Session fork = must(runtime->resume(forked.id)).session;
 
@@ -214,7 +214,7 @@ TEST_P(ForkCallsTest, ACallThatWasGivenUpInItsSessionIsToldOfAndNeverRun) {
   const Forked forked = fork_at(Point::position(response));
   Session fork = must(runtime->resume(forked.id)).session;
 
-  EXPECT_EQ(forked.calls.at(0).as, Carried::told);
+  EXPECT_EQ(calls_of(forked).at(0).as, Carried::told);
   EXPECT_EQ(runs["send"], 0);
   EXPECT_NE(results_in(fork.state()).at(0).find("given up there"), std::string::npos);
 }
@@ -238,8 +238,8 @@ TEST_P(ForkCallsTest, InTheMiddleOfAStepMakesOnlyWhatHasNoOutcomeThere) {
   must(session->run_calls());
 
   const Forked forked = fork_at(Point::version(1));
-  ASSERT_EQ(forked.calls.size(), 1U);
-  EXPECT_EQ(forked.calls[0].call.tool, "two");
+  ASSERT_EQ(calls_of(forked).size(), 1U);
+  EXPECT_EQ(calls_of(forked)[0].call.tool, "two");
   Session fork = must(runtime->resume(forked.id)).session;
 
   EXPECT_EQ(runs["one"], 1);
@@ -259,7 +259,7 @@ TEST_P(ForkCallsTest, WhatIsDoneOnceIsReplayedFromTheParent) {
     const Forked forked = fork_at(Point::position(response));
     Resumed resumed = must(runtime->resume(forked.id));
 
-    EXPECT_EQ(forked.calls.at(0).as, Carried::replays);
+    EXPECT_EQ(calls_of(forked).at(0).as, Carried::replays);
     EXPECT_EQ(resumed.report.calls.replayed, 1U);
     EXPECT_EQ(runs["pay"], 1);
     EXPECT_EQ(results_in(resumed.session.state()), Results{"pay done"});
@@ -272,8 +272,8 @@ TEST_P(ForkCallsTest, WhatIsDoneOnceIsDoneByWhoeverComesFirst) {
   respond({{"pay", args}});
   must(session->run_calls());
   const Forked forked = fork_at(Point::head());
-  ASSERT_EQ(forked.calls.at(0).as, Carried::runs);
-  EXPECT_EQ(call_in(forked).key, forked.calls[0].call.key);
+  ASSERT_EQ(calls_of(forked).at(0).as, Carried::runs);
+  EXPECT_EQ(call_in(forked).key, calls_of(forked)[0].call.key);
 
   must(session->approve(first_call(), true, "ana", ""));
   must(session->run_calls());
@@ -292,7 +292,7 @@ TEST_P(ForkCallsTest, FreshEffectsMakeItOnceMoreInTheForkAndOnlyOnce) {
   must(session->run_calls());
 
   const Forked forked = fork_at(Point::position(response), {.fresh_effects = true});
-  EXPECT_EQ(forked.calls.at(0).as, Carried::runs);
+  EXPECT_EQ(calls_of(forked).at(0).as, Carried::runs);
   Session fork = must(runtime->resume(forked.id)).session;
   EXPECT_EQ(runs["pay"], 2);
   must(fork.record_request());
@@ -309,10 +309,10 @@ TEST_P(ForkCallsTest, AForkOfAForkMakesThemAsItsOwnToo) {
   for (const Point at : {Point::head(), Point::position(response)}) {
     runs.clear();
     const Forked second = must(runtime->fork(first.id, at));
-    ASSERT_EQ(second.calls.size(), 1U);
-    EXPECT_EQ(second.calls[0].call.session, at == Point::head() ? first.id : id);
+    ASSERT_EQ(calls_of(second).size(), 1U);
+    EXPECT_EQ(calls_of(second)[0].call.session, at == Point::head() ? first.id : id);
     Resumed resumed = must(runtime->resume(second.id));
-    must(resumed.session.approve(second.calls[0].position, true, "ana", ""));
+    must(resumed.session.approve(calls_of(second)[0].position, true, "ana", ""));
     must(resumed.session.run_calls());
     EXPECT_EQ(runs["send"], 1);
     EXPECT_EQ(results_in(resumed.session.state()), Results{"send done"});
@@ -331,7 +331,7 @@ TEST_P(ForkCallsTest, WhatAForkMakesAsItsOwnIsNotBlockedByWhatBecomesOfItElsewhe
   runs.clear();
 
   Session fork = must(runtime->resume(forked.id)).session;
-  must(fork.approve(forked.calls.at(0).position, true, "ana", ""));
+  must(fork.approve(calls_of(forked).at(0).position, true, "ana", ""));
 
   EXPECT_EQ(must(fork.run_calls()).refused, 0U);
   EXPECT_EQ(runs["send"], 1);
@@ -347,8 +347,8 @@ TEST_P(ForkCallsTest, WhatWasRefusedAtOnceIsRefusedForTheSameReason) {
   const Forked forked = fork_at(Point::position(response));
   Session fork = must(runtime->resume(forked.id)).session;
 
-  ASSERT_EQ(forked.calls.size(), 4U);
-  EXPECT_EQ(forked.calls[0].as, Carried::refused);
+  ASSERT_EQ(calls_of(forked).size(), 4U);
+  EXPECT_EQ(calls_of(forked)[0].as, Carried::refused);
   EXPECT_TRUE(runs.empty());
   const Results after = results_in(fork.state());
   ASSERT_EQ(after.size(), 4U);
@@ -376,7 +376,7 @@ TEST_P(ForkCallsTest, AtAPointWithoutOpenCallsBeginsWithNothingOfItsOwn) {
 
   const Forked forked = fork_at(Point::head());
 
-  EXPECT_TRUE(forked.calls.empty());
+  EXPECT_TRUE(calls_of(forked).empty());
   const SessionSummary row = must(store->sessions().read(forked.id));
   EXPECT_EQ(row.head, forked.position);
   EXPECT_EQ(row.next, forked.position + 1);
@@ -398,7 +398,7 @@ TEST_P(ForkCallsTest, ACallOfASessionThatIsGoneIsToldOf) {
   const Forked forked = must(runtime->fork(heir, Point::head()));
   Session fork = must(runtime->resume(forked.id)).session;
 
-  EXPECT_EQ(forked.calls.at(0).as, Carried::told);
+  EXPECT_EQ(calls_of(forked).at(0).as, Carried::told);
   EXPECT_EQ(runs["send"], 1);
   EXPECT_NE(results_in(fork.state()).at(0).find("is gone with the session"), std::string::npos);
 }
@@ -437,7 +437,7 @@ TEST_P(ForkCallsTest, ARewindOfAForkToItsBeginningTellsWhatItsOwnCallCameTo) {
   const Position response = respond({{"send", args}});
   const Forked forked = fork_at(Point::position(response));
   Session fork = must(runtime->resume(forked.id)).session;
-  must(fork.approve(forked.calls.at(0).position, true, "ana", ""));
+  must(fork.approve(calls_of(forked).at(0).position, true, "ana", ""));
   must(fork.run_calls());
   ASSERT_EQ(runs["send"], 1);
 

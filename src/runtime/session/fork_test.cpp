@@ -13,6 +13,7 @@
 #include "perdure/runtime/tool.hpp"
 #include "perdure/store/log.hpp"
 #include "runtime/api/records.hpp"
+#include "runtime/api/session.hpp"
 #include "runtime/api/state_details.hpp"
 
 namespace perdure {
@@ -54,8 +55,8 @@ TEST_P(ForkTest, MakesACallThatWasIntendedBeforeThePointAndMadeAfterIt) {
 
   const Forked forked = must(runtime->fork(id, Point::version(1)));
 
-  ASSERT_EQ(forked.calls.size(), 1U);
-  EXPECT_EQ(forked.calls.front().call.tool, "two");
+  ASSERT_EQ(calls_of(forked).size(), 1U);
+  EXPECT_EQ(calls_of(forked).front().call.tool, "two");
   EXPECT_TRUE(forked.effects_after.empty());
 }
 
@@ -70,9 +71,9 @@ TEST_P(ForkTest, OfAForkMakesWhatIsOpenInBoth) {
 
   const Forked forked = must(runtime->fork(fork, Point::head()));
 
-  ASSERT_EQ(forked.calls.size(), 1U);
-  EXPECT_EQ(forked.calls.front().call.tool, "two");
-  EXPECT_EQ(forked.calls.front().call.session, fork);
+  ASSERT_EQ(calls_of(forked).size(), 1U);
+  EXPECT_EQ(calls_of(forked).front().call.tool, "two");
+  EXPECT_EQ(calls_of(forked).front().call.session, fork);
   EXPECT_TRUE(forked.effects_after.empty());
 }
 

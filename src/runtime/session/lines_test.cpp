@@ -146,7 +146,7 @@ TEST_P(LinesTest, ARewindDoesNotBringAGrantBackTwice) {
 TEST_P(LinesTest, AForkOfALongSessionListsAllThatItWouldDoAgain) {
   begin({});
   const Position before = session->state().head;
-  SessionWriter& writer = session->parts().writer;
+  SessionWriter& writer = session_parts(*session).writer;
   Draft draft = writer.draft();
   for (int i = 0; i < 1'200; ++i) {
     const OpenCall intent{.tool = "pay", .repeat = std::string(to_string(Repeat::each_call))};

@@ -92,7 +92,7 @@ TEST_P(OpenRequestTest, OneThatAForgetfulStoreMayHaveSeenSentCounts) {
   begin({tool("look", {.read = true})});
   must(session->record_response(asks_for({{"look", "{}"}}), {.cost_micros = 7},
                                 {.next_request = RequestSpec{.reserve_micros = 100}}));
-  SessionWriter& writer = session->parts().writer;
+  SessionWriter& writer = session_parts(*session).writer;
   Draft draft = writer.draft();
   Request forgotten = session->state().details->request->request;
   forgotten.loss_token = "of another life";

@@ -43,6 +43,8 @@
 #include "writer/session_writer.hpp"
 
 namespace perdure {
+
+SessionParts& session_parts(Session& session) { return *session.parts_; }
 namespace {
 
 using dispatch::CallView;
@@ -239,7 +241,7 @@ void write_verdict(Records& records, const CallView& view, const Verdict& verdic
 }  // namespace
 
 Result<Verdict> verify_call(Session& session, Position call) {
-  SessionParts& parts = session.parts();
+  SessionParts& parts = session_parts(session);
   if (auto known = parts.writer.settle_unknown_commit(); !known) return forward(known);
   auto view = find_in_doubt(parts, call);
   if (!view) return forward(view);

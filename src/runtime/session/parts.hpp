@@ -31,6 +31,9 @@ struct SessionParts {
   std::optional<Parent> parent{};   ///< Of a child.
 };
 
+/// Of a session that this process holds.
+[[nodiscard]] SessionParts& session_parts(Session& session);
+
 /// What a person decided about a call before it is made.
 struct CallApproval {
   bool allow = false;

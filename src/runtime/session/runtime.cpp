@@ -58,8 +58,9 @@ Result<Forked> foresee(Store& store, const SessionId& from, const State& state,
   if (!calls) return forward(calls);
   auto effects = effects_after(store, from, state.head);
   if (!effects) return forward(effects);
-  return Forked{
-      .position = state.head, .calls = *std::move(calls), .effects_after = *std::move(effects)};
+  return Forked{.position = state.head,
+                .plan = std::make_shared<const ForkPlan>(ForkPlan{*std::move(calls)}),
+                .effects_after = *std::move(effects)};
 }
 
 }  // namespace
@@ -258,13 +259,20 @@ Result<Forked> Runtime::fork(const SessionId& from, Point at, const ForkSpec& sp
       .origin = NewSession::Origin{
           .session = from, .at = at_position(state->head), .lineage = Lineage::fork}};
   // Else the fork is only a row: there is nothing to write into its line.
-  if (spec.fresh_effects || spec.system_prompt || spec.model || !forked->calls.empty()) {
-    auto begun = parts_->begin_fork(made, spec, *std::move(state), forked->calls);
+  if (spec.fresh_effects || spec.system_prompt || spec.model || !calls_of(*forked).empty()) {
+    ForkPlan plan = *forked->plan;
+    auto begun = parts_->begin_fork(made, spec, *std::move(state), plan.calls);
     if (!begun) return forward(begun);
+    forked->plan = std::make_shared<const ForkPlan>(std::move(plan));
   } else if (auto row = parts_->store.sessions().create(made); !row) {
     return forward(row);
   }
   return forked;
+}
+
+const std::vector<CarriedCall>& calls_of(const Forked& forked) {
+  static const ForkPlan none;
+  return (forked.plan ? *forked.plan : none).calls;
 }
 
 Result<Forked> foresee_fork(Store& store, const SessionId& from, Point at, bool fresh_effects) {
@@ -328,17 +336,17 @@ Result<bool> has_lost_a_response(Store& store, const SessionSummary& row, const 
 }
 
 Result<RecoveryReport> Runtime::Parts::recover(Session& session) {
-  SessionWriter& writer = session.parts().writer;
+  SessionWriter& writer = session_parts(session).writer;
   RecoveryReport report{.entries = writer.state().entries,
                         .steps = static_cast<std::uint64_t>(writer.state().totals.steps)};
   // What has ended starts nothing; what it had started is recorded all the same, and its parent may
   // not have heard of its end.
-  if (auto told = tell_parent(session.parts()); !told) return forward(told);
+  if (auto told = tell_parent(session_parts(session)); !told) return forward(told);
   auto lost = give_up_request(writer);
   if (!lost) return forward(lost);
   report.lost_a_response = *lost;
   if (auto taken = session.take_inbox(); !taken) return forward(taken);
-  if (auto asked = ask_children(session.parts()); !asked) return forward(asked);
+  if (auto asked = ask_children(session_parts(session)); !asked) return forward(asked);
   if (writer.has_ended()) {
     if (auto noted = put_begun_calls_in_doubt(writer); !noted) return forward(noted);
   }
@@ -356,7 +364,7 @@ Result<Resumed> Runtime::resume(const SessionId& id, const ResumeSpec& spec) {
   const Uptime begin = parts_->options.clock->uptime();
   auto session = open(id, spec.wait, spec.stop);
   if (!session) return forward(session);
-  const SessionWriter& writer = session->parts().writer;
+  const SessionWriter& writer = session_parts(*session).writer;
   // A policy that opens this session again does not wait for itself.
   const OnBehalf on_behalf(writer.lease());
   const bool had_ended = writer.has_ended();

@@ -403,11 +403,11 @@ Result<std::optional<std::string>> Session::find_scratch(const std::string& key)
 }
 
 Result<std::string> read_scratch_folder(Session& session, const std::string& root) {
-  return follow_folder(session.parts().writer, root, false);
+  return follow_folder(session_parts(session).writer, root, false);
 }
 
 Result<std::string> write_scratch_folder(Session& session, const std::string& root) {
-  return follow_folder(session.parts().writer, root, true);
+  return follow_folder(session_parts(session).writer, root, true);
 }
 
 }  // namespace perdure

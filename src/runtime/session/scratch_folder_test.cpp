@@ -17,7 +17,7 @@
 #include "doubles/must.hpp"
 #include "doubles/temp_folder.hpp"
 #include "perdure/core/error.hpp"
-#include "perdure/runtime/state.hpp"
+#include "runtime/api/records.hpp"
 
 namespace perdure {
 namespace {

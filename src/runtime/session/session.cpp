@@ -123,7 +123,7 @@ Result<Position> Session::set(const Plan& plan) {
 }
 
 Result<void> set_agent(Session& session, const AgentChange& change, const Setup& setup) {
-  return session.parts().writer.write([&](Draft& draft) -> Result<void> {
+  return session_parts(session).writer.write([&](Draft& draft) -> Result<void> {
     draft.add(appending("origin", "agent", to_json(change)));
     // Whose it is now is in one entry, and is found without the log before it.
     Origin origin = session.state().details->origin.value_or(Origin{});
@@ -461,7 +461,7 @@ Result<void> Session::approve(Position call, bool allow, const std::string& who,
 }
 
 Result<SessionId> spawn(Session& session, const ChildSpec& spec) {
-  SessionWriter& writer = session.parts().writer;
+  SessionWriter& writer = session_parts(session).writer;
   const State& state = session.state();
   SessionId child = spec.id ? *spec.id : mint<SessionTag>(writer.deps().ids);
   auto written = writer.write([&](Draft& draft) -> Result<void> {

@@ -52,8 +52,6 @@ TEST(Cursor, AnyOtherFieldOfTheQueryMayNot) {
       [](SessionQuery& query) { query.parent = SessionId::parse("ses_9").value(); },
       [](SessionQuery& query) { query.tag = "x"; },
       [](SessionQuery& query) { query.contains = "x"; },
-      [](SessionQuery& query) { query.updated_since = Timestamp{}; },
-      [](SessionQuery& query) { query.updated_before = Timestamp{}; },
       [](SessionQuery& query) { query.sort = SessionSort::cost; },
       [](SessionQuery& query) { query.descending = false; },
   };

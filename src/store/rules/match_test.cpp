@@ -70,19 +70,6 @@ TEST(SessionMatch, ContainsIgnoresAsciiCaseOnly) {
   }
 }
 
-TEST(SessionMatch, UpdatedSinceIsInclusiveAndBeforeIsNot) {
-  SessionQuery query;
-  query.updated_since = Timestamp(Duration(100));
-  EXPECT_TRUE(matches(query, make_session()));
-  query.updated_since = Timestamp(Duration(101));
-  EXPECT_FALSE(matches(query, make_session()));
-  query = {};
-  query.updated_before = Timestamp(Duration(101));
-  EXPECT_TRUE(matches(query, make_session()));
-  query.updated_before = Timestamp(Duration(100));
-  EXPECT_FALSE(matches(query, make_session()));
-}
-
 Checkpoint with_metadata(std::string text) {
   Checkpoint checkpoint;
   checkpoint.version = 5;

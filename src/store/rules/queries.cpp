@@ -64,8 +64,6 @@ bool matches(const SessionQuery& query, const SessionSummary& session) {
   if (!query.tag.empty() && std::ranges::find(session.tags, query.tag) == session.tags.end()) {
     return false;
   }
-  if (query.updated_since && session.updated_at < *query.updated_since) return false;
-  if (query.updated_before && session.updated_at >= *query.updated_before) return false;
   return contains(session.title, query.contains) || contains(session.opening, query.contains);
 }
 
@@ -151,11 +149,6 @@ std::optional<Mark> mark_from(std::string_view text) {
   return Mark{std::string(rest.substr(0, size)), std::string(rest.substr(size))};
 }
 
-void add_time(Sha256& hash, const std::optional<Timestamp>& time) {
-  hash.update_number(time ? 1U : 0U);
-  if (time) hash.update_number(static_cast<std::uint64_t>(time->time_since_epoch().count()));
-}
-
 std::string check_of(const SessionQuery& query, std::string_view mark) {
   Sha256 hash;
   hash.update_sized("perdure cursor");
@@ -168,8 +161,6 @@ std::string check_of(const SessionQuery& query, std::string_view mark) {
   hash.update_sized(query.parent ? query.parent->text() : std::string());
   hash.update_sized(query.tag);
   hash.update_sized(query.contains);
-  add_time(hash, query.updated_since);
-  add_time(hash, query.updated_before);
   hash.update_number(static_cast<std::uint64_t>(query.sort));
   hash.update_number(query.descending ? 1U : 0U);
   hash.update_sized(mark);

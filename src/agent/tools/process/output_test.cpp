@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "perdure/runtime/tool.hpp"
+#include "runtime/api/session.hpp"
 #include "tools/process/program.hpp"
 
 namespace perdure {

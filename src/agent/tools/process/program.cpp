@@ -46,6 +46,7 @@
 #include "perdure/core/sha256.hpp"
 #include "perdure/core/time.hpp"
 #include "perdure/runtime/tool.hpp"
+#include "runtime/api/session.hpp"
 
 namespace perdure {
 namespace {
