@@ -317,7 +317,7 @@ BEGIN
       AND s.moved IS NULL;
   IF v_call IS NOT NULL THEN
     RAISE EXCEPTION USING ERRCODE = 'PD003', DETAIL = v_call, MESSAGE = format(
-      'nobody knows yet what became of call %s: resolve it first', v_call);
+      'the outcome of call %s is unknown: resolve it first', v_call);
   END IF;
   UPDATE perdure.claim k SET session = s.id, tool = c.tool, effect = c.effect, state = c.state,
       attempts = c.attempts, failures = c.failures, fence = c.fence, intended_at = c.intended_at,
