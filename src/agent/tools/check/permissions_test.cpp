@@ -163,33 +163,33 @@ void expect_spellings(PathArgs path_args, const std::vector<Spelling>& rows) {
 }
 
 TEST(PermissionsTest, NoSpellingOfAPathEvadesARule) {
-  const PathArgs in_a_folder{.folder = "/work/sub", .roots = {{.path = "/work"}}};
+  const PathArgs in_a_folder{.folder = "/data/sub", .roots = {{.path = "/data"}}};
   expect_spellings(in_a_folder, {{"../secret/a", "secret/**", deny},
                                  {"..//secret/./a", "secret/**", deny},
-                                 {"/work/secret/a", "secret/**", deny},
-                                 {"//work//secret/", "secret/**", deny},
-                                 {"/work/sub/../secret/a", "secret/**", deny},
-                                 {"/work", ".", deny},
-                                 {"../secret/a", "/work/secret/**", deny},
+                                 {"/data/secret/a", "secret/**", deny},
+                                 {"//data//secret/", "secret/**", deny},
+                                 {"/data/sub/../secret/a", "secret/**", deny},
+                                 {"/data", ".", deny},
+                                 {"../secret/a", "/data/secret/**", deny},
                                  {"secret/a", "secret/**", allow},
                                  {"secret/a", "sub/secret/**", deny},
-                                 {"/workshop/secret/a", "secret/**", allow},
+                                 {"/datashop/secret/a", "secret/**", allow},
                                  {"../../etc/x", "y", deny},
                                  {"/etc/x", "**", allow},
                                  {"/etc/x", "/etc/**", deny}});
   const PathArgs named{
-      .folder = "/work/a",
-      .roots = {{.name = "a", .path = "/work/a"}, {.name = "b", .path = "/work/b"}}};
+      .folder = "/data/a",
+      .roots = {{.name = "a", .path = "/data/a"}, {.name = "b", .path = "/data/b"}}};
   expect_spellings(named, {{"../b/x", "b/x", deny},
-                           {"/work/b/x", "b/x", deny},
+                           {"/data/b/x", "b/x", deny},
                            {"x", "b/x", allow},
                            {"x", "a/x", deny}});
-  const PathArgs without_roots{.folder = "/work"};
+  const PathArgs without_roots{.folder = "/data"};
   expect_spellings(without_roots, {{"secret/a", "secret/**", deny},
-                                   {"/work/secret/a", "secret/**", deny},
-                                   {"../work/secret/a", "secret/**", deny}});
-  const PathArgs of_file_tools{.roots = {{.path = "/work"}}};
-  expect_spellings(of_file_tools, {{"secret/a", "/work/secret/**", deny},
+                                   {"/data/secret/a", "secret/**", deny},
+                                   {"../data/secret/a", "secret/**", deny}});
+  const PathArgs of_file_tools{.roots = {{.path = "/data"}}};
+  expect_spellings(of_file_tools, {{"secret/a", "/data/secret/**", deny},
                                    {"secret/a", "secret/**", deny},
                                    {"../secret/a", "x", deny}});
 }
