@@ -1,9 +1,9 @@
 // The checkpointer of the book's chapter 21, over a store, for a loop of your own.
 //
 // The loop hands in its transcript, its plan and what it spent after a turn; a version costs what
-// changed. It asks before it runs a tool: the same tool and arguments are one operation in a session
-// and its forks, whose result comes back the second time, and which may not run while its outcome is
-// unknown.
+// changed. It asks before it runs a tool: the same tool and arguments are one operation in a
+// session and its forks, whose result comes back the second time, and which may not run while its
+// outcome is unknown.
 //
 // One process at a time has a session: the one that started or loaded it. Any method that writes
 // also fails as Store::commit does, and with `conflict` if the session must be started or loaded
@@ -151,8 +151,8 @@ class Checkpointer {
   [[nodiscard]] Result<std::vector<Pending>> check_pending_tool_calls(const SessionId& session);
 
   /// Records how the session ended, and gives it up.
-  /// Fails: `conflict` to `completed` or `failed` while a call has no outcome; `invalid_argument` for
-  /// a status that does not end it.
+  /// Fails: `conflict` to `completed` or `failed` while a call has no outcome; `invalid_argument`
+  /// for a status that does not end it.
   Result<void> end_session(const SessionId& session, Status status);
 
  private:

@@ -88,8 +88,8 @@ class CheckpointSaver {
       const std::string& thread_id, const std::optional<std::string>& checkpoint_id = {}) = 0;
 
   /// Keeps a state; it becomes the latest one. With a parent it continues from that checkpoint.
-  /// Fails: `invalid_argument` for a bad thread id, or a state or metadata that is not a JSON object;
-  /// `not_found` for the parent; `lease_held` if another process did not let go in time;
+  /// Fails: `invalid_argument` for a bad thread id, or a state or metadata that is not a JSON
+  /// object; `not_found` for the parent; `lease_held` if another process did not let go in time;
   /// `commit_unknown` if it may be there: get the latest one and compare.
   [[nodiscard]] virtual Result<Checkpoint> put(
       const std::string& thread_id, RawJson state, const std::optional<std::string>& parent_id = {},
@@ -136,10 +136,10 @@ struct SaverOptions {
   IdSource* ids = &random_ids();
 };
 
-/// A saver over a store, which it shares with the states that list() gives out. A thread is a session,
-/// so prune, fork, check and backup work on it; its steps are a second session, `steps:` and the hash
-/// of the thread's id. A put is one commit, of what changed against the state it continues from. A
-/// state comes back byte for byte.
+/// A saver over a store, which it shares with the states that list() gives out. A thread is a
+/// session, so prune, fork, check and backup work on it; its steps are a second session, `steps:`
+/// and the hash of the thread's id. A put is one commit, of what changed against the state it
+/// continues from. A state comes back byte for byte.
 /// - Metadata has at most 16,000 bytes of JSON, a state 256 MiB.
 /// - A thread id is a session id (id.hpp); a put to a session that is not a thread is a `conflict`.
 /// - The claim of a process ends with it, or after 16 hours where that cannot be seen.

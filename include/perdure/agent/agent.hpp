@@ -215,9 +215,9 @@ class AgentSession {
   /// is left to do; if that is nothing, the report says how the last turn ended. Input cancels
   /// calls that were not begun; if one of them waits for a person's decision, the input waits, too.
   /// It resumes a paused session. `stop` ends it as `interrupted`, with what came recorded.
-  /// Fails: as Provider::prepare; with the provider's message if no response comes (then the session
-  /// waits), about "authority" if it refused the key; `invalid_argument` for a budget and a model
-  /// without a price, or no provider; `unavailable` if the user's code threw; as Session's methods.
+  /// Fails: as Provider::prepare; with the provider's message if no response comes (the session
+  /// then waits), about "authority" if it refused the key; `invalid_argument` for a budget without
+  /// a price, or no provider; `unavailable` if the user's code threw; as Session's methods.
   Result<TurnReport> run(std::optional<Message> input, AgentObserver& observer,
                          const std::stop_token& stop = {});
   /// The same, watched by lambdas, or by nothing.

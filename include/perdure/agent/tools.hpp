@@ -145,8 +145,8 @@ struct FileToolsSpec {
 };
 
 /// read_file, list_files, search_files; and write_file and edit_file, if a root is writable.
-/// Fails: `invalid_argument` for no root, a root that is not a folder, names that are missing, doubled
-/// or have a slash; `unsupported` if the kernel cannot open beneath a folder (Linux before 5.6).
+/// Fails: `invalid_argument` for no root, a root that is not a folder, names that are missing,
+/// doubled or have a slash; `unsupported` before Linux 5.6, which cannot open beneath a folder.
 [[nodiscard]] Result<std::vector<ToolSpec>> make_file_tools(const FileToolsSpec& spec);
 
 // A shell for the model, in a sandbox (bubblewrap). The file system is read-only but for the

@@ -123,8 +123,8 @@ class Json {
   [[nodiscard]] const Object* as_object() const { return std::get_if<Object>(&value_); }
   [[nodiscard]] Object* as_object() { return std::get_if<Object>(&value_); }
 
-  /// The member of that key, the last one if there are several; null if there is none or this is not an
-  /// object. Looks at every member: for large objects and many keys, build an index.
+  /// The member of that key, the last one if there are several; null if there is none or this is
+  /// not an object. Looks at every member: for large objects and many keys, build an index.
   [[nodiscard]] const Json* find(std::string_view key) const;
 
   /// The member of that key, as a T, numbers as by as_int64, as_uint64 and as_double: for a tool's

@@ -1,15 +1,15 @@
-// A runtime begins, resumes and forks sessions; a Session is one that this process holds; Mail is how
-// other processes reach its inbox.
+// A runtime begins, resumes and forks sessions; a Session is one that this process holds; Mail is
+// how other processes reach its inbox.
 //
 // A runtime is this process as a worker of one store: it renews its lease in the background, and
 // every session it hands out lives under it. When the process dies, another one on the same machine
 // takes over at once.
 //
-// A Session has the session's lease, and is the only object of it in this process. Every method that
-// writes is one commit: all that it says is in the log when it returns, or nothing. Any write also
-// fails as Store::commit does: `lease_lost` if another worker has taken over: drop the object;
-// `commit_unknown` if it may have happened: every further write first finds out; `closed` in a child
-// of fork(2), while the parent's object continues.
+// A Session has the session's lease, and is the only object of it in this process. Every method
+// that writes is one commit: all that it says is in the log when it returns, or nothing. Any write
+// also fails as Store::commit does: `lease_lost` if another worker has taken over: drop the object;
+// `commit_unknown` if it may have happened: every further write first finds out; `closed` in a
+// child of fork(2), while the parent's object continues.
 //
 // Threads: a Session is used by one at a time; every method of a Runtime may be called from any
 // thread at any time.
@@ -164,8 +164,8 @@ class Session {
   /// Ends the session with a result. A child tells its parent what it spent; the rest of its grant
   /// returns. May be repeated: the parent hears of it once.
   /// Fails: `conflict` while a call is unresolved, or if the session has ended in another way;
-  /// `invalid_argument` for a status that does not end it; as Inbox::post, and then the session has ended
-  /// all the same.
+  /// `invalid_argument` for a status that does not end it; as Inbox::post, and then the session has
+  /// ended all the same.
   Result<void> finish(const std::string& result, Status as = Status::completed);
 
   /// Moves what others left in the inbox into the log, and does what it says. Returns how many.
@@ -339,10 +339,10 @@ class Runtime {
   /// input to a session that has ended.
   [[nodiscard]] Result<Resumed> resume(const SessionId& id, const ResumeSpec& spec = {});
 
-  /// A new session that shares everything up to the point, at no cost; needs no lease.
-  /// Calls without an outcome at the point: what was not begun, or ended after it, is a call of the
-  /// fork's own, run, approved and paid for like any other; what is under way or in doubt in its own
-  /// session is never run here, and the model is told. A point between a response and its calls
+  /// A new session that shares everything up to the point, at no cost; needs no lease. Calls
+  /// without an outcome at the point: what was not begun, or ended after it, is a call of the
+  /// fork's own, run, approved and paid for like any other; what is under way or in doubt in its
+  /// own session is never run here, and the model is told. A point between a response and its calls
   /// means both.
   /// Fails: `not_found`; `already_exists`; as Store::create.
   [[nodiscard]] Result<Forked> fork(const SessionId& from, Point at, const ForkSpec& spec = {});

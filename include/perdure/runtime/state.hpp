@@ -1,9 +1,9 @@
-// What a session is: its conversation, setup and plan, its budget, counters and notes; and the State
-// that is folded from its log: live, over what was just committed, and at resume, over all of it.
+// What a session is: its conversation, setup and plan, its budget, counters and notes; and the
+// State that is folded from its log: live, over each commit, and at resume, over all of it.
 //
-// Folding never fails: an entry that is erased, damaged or not what its kind says is passed over, and
-// what it would have replaced stays in force (Upkeep::check finds damage). Channels this version does
-// not know are the user's, and kept as they are.
+// Folding never fails: an entry that is erased, damaged or not what its kind says is passed over,
+// and what it would have replaced stays in force (Upkeep::check finds damage). Channels this
+// version does not know are the user's, and kept as they are.
 //
 // Members and blocks that this version does not know are kept and written back as they were. What a
 // model wrote or signed (arguments, reasoning metadata), and what a provider's cache is keyed by

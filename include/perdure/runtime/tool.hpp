@@ -49,8 +49,8 @@ enum class Repeat : std::uint8_t {
 };
 
 /// How far a call is, reported while it runs, a line at a time. It is not recorded, and the model
-/// does not see it. Of one call at most 2,000 lines are passed on, each cut to 500 bytes. A secret is
-/// found in a line, not across two. Any thread of the tool may use it; lines after the tool has
+/// does not see it. Of one call at most 2,000 lines are passed on, each cut to 500 bytes. A secret
+/// is found in a line, not across two. Any thread of the tool may use it; lines after the tool has
 /// returned are dropped.
 class ToolProgress {
  public:
@@ -90,8 +90,8 @@ struct Succeeded {
   std::string content{};  ///< Any bytes.
   bool is_error = false;  ///< It ran, and its answer is that of an error.
 };
-/// This run did nothing. If no earlier attempt may have taken effect, the call has failed, and may be
-/// made again. Else it is tried again with the same key where its effect class allows that.
+/// This run did nothing. If no earlier attempt may have taken effect, the call has failed, and may
+/// be made again. Else it is tried again with the same key where its effect class allows that.
 struct Failed {
   std::string why{};
 };

@@ -205,10 +205,10 @@ struct MoveReport {
   bool is_complete = true;  ///< False if the progress observer stopped it: then nothing is changed.
 };
 
-/// Moves sessions with all that belongs to them, behind higher fences. Only whole families go: forks,
-/// children and sessions that share a log. In the source they stay
-/// readable, say where they are, and can be removed. Both stores may be in use. Killed at any
-/// moment, it leaves no session that can run in both, and calling it again finishes the move.
+/// Moves sessions with all that belongs to them, behind higher fences. Only whole families go:
+/// forks, children and sessions that share a log. In the source they stay readable, say where they
+/// are, and can be removed. Both stores may be in use. Killed at any moment, it leaves no session
+/// that can run in both, and calling it again finishes the move.
 /// Fails: `not_found`; `lease_held` while a live worker owns one of the sessions; `corrupted` for
 /// damage; `conflict` for one whose relatives are not named (the subject is one of these), if they
 /// change again and again, and for a key that a call in the target holds;
